@@ -1,0 +1,282 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// FluxTriggerSpec says which Kustomization is held.
+//
+// +kubebuilder:validation:XValidation:rule="self.kustomizationRef == oldSelf.kustomizationRef && self.kubeProviderRef == oldSelf.kubeProviderRef",message="kustomizationRef and kubeProviderRef are immutable; make a new FluxTrigger"
+type FluxTriggerSpec struct {
+	// KubeProviderRef names the cluster the Kustomization is in.
+	// +kubebuilder:default={name: "default"}
+	// +optional
+	KubeProviderRef KubeProviderReference `json:"kubeProviderRef,omitempty"`
+
+	// KustomizationRef names the Kustomization to hold.
+	KustomizationRef NamespacedReference `json:"kustomizationRef"`
+
+	// QuietPeriod is how long the branch must be quiet before an apply is asked for. Default 30s, at most 1h.
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",message="quietPeriod must be between 0s and 1h"
+	// +optional
+	QuietPeriod *metav1.Duration `json:"quietPeriod,omitempty"`
+}
+
+// NamespacedReference names an object in a namespace.
+type NamespacedReference struct {
+	// Namespace of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+
+	// Name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// ApplyReason says why an apply is asked for. Of several the strongest is named.
+// +kubebuilder:validation:Enum=ForeignCommit;Publish;CatchUp
+type ApplyReason string
+
+// Reasons to apply, strongest first.
+const (
+	// ApplyForeignCommit: somebody else pushed to the branch.
+	ApplyForeignCommit ApplyReason = "ForeignCommit"
+
+	// ApplyPublish: gitmirror pushed edits it captured.
+	ApplyPublish ApplyReason = "Publish"
+
+	// ApplyCatchUp: the trigger was bound and what it last applied is not known to be the tip.
+	ApplyCatchUp ApplyReason = "CatchUp"
+)
+
+// ApplyRequest is what gitmirror asks the holder to apply. A newer one replaces one that no operation names.
+type ApplyRequest struct {
+	// ID of the request; a handled id never runs again.
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id"`
+
+	// Reason is the strongest of the reasons to ask.
+	Reason ApplyReason `json:"reason"`
+
+	// Commit to apply, as a full hash.
+	// +kubebuilder:validation:MaxLength=64
+	Commit string `json:"commit"`
+
+	// Revision is the commit as Flux names it, `<branch>@sha1:<commit>`.
+	// +kubebuilder:validation:MaxLength=512
+	Revision string `json:"revision"`
+
+	// RequestedAt is when the request was made, UTC.
+	RequestedAt metav1.Time `json:"requestedAt"`
+}
+
+// OperationPhase is how far an operation is.
+// +kubebuilder:validation:Enum=Requested;Running;Settling;Succeeded;Failed
+type OperationPhase string
+
+// Phases of an operation, in order; the last two are final.
+const (
+	// OperationRequested: recorded, and not known to be resumed.
+	OperationRequested OperationPhase = "Requested"
+
+	// OperationRunning: the Kustomization is resumed with the operation's token.
+	OperationRunning OperationPhase = "Running"
+
+	// OperationSettling: the suspend is sent, and kustomize-controller has not handled it yet.
+	OperationSettling OperationPhase = "Settling"
+
+	// OperationSucceeded: the commit was applied.
+	OperationSucceeded OperationPhase = "Succeeded"
+
+	// OperationFailed: the commit was not applied, or not wholly.
+	OperationFailed OperationPhase = "Failed"
+)
+
+// Final says that nothing follows the phase.
+func (p OperationPhase) Final() bool { return p == OperationSucceeded || p == OperationFailed }
+
+// Baseline is what a Kustomization's status said before it was resumed; a run is proven by what moved against it.
+type Baseline struct {
+	// ReadyTransition is when Ready last changed, as the controller wrote it (whole seconds).
+	// +optional
+	ReadyTransition *metav1.Time `json:"readyTransition,omitempty"`
+
+	// HistoryDigest of status.history's first entry.
+	// +optional
+	HistoryDigest string `json:"historyDigest,omitempty"`
+
+	// HistoryStatus of status.history's first entry.
+	// +optional
+	HistoryStatus string `json:"historyStatus,omitempty"`
+
+	// HistoryTotal is totalReconciliations of status.history's first entry.
+	// +optional
+	HistoryTotal int64 `json:"historyTotal,omitempty"`
+}
+
+// Operation is one apply, from its record to its end. It is recorded before anything is resumed.
+type Operation struct {
+	// RequestID is the request this operation carries out.
+	RequestID string `json:"requestID"`
+
+	// Phase the operation is in.
+	Phase OperationPhase `json:"phase"`
+
+	// Reason of the request.
+	Reason ApplyReason `json:"reason"`
+
+	// Commit to apply, as a full hash.
+	Commit string `json:"commit"`
+
+	// Token is the requestedAt value the Kustomization is resumed with. It is the operation's identity.
+	Token string `json:"token"`
+
+	// SuspendToken is the requestedAt value of the suspend that ends it.
+	// +optional
+	SuspendToken string `json:"suspendToken,omitempty"`
+
+	// ApplierUID is the Kustomization's uid.
+	ApplierUID string `json:"applierUID"`
+
+	// Before is what the Kustomization's status said before the resume.
+	Before Baseline `json:"before"`
+
+	// AppliedRevision is what the controller says it applied last, read after the suspend was handled.
+	// +optional
+	AppliedRevision string `json:"appliedRevision,omitempty"`
+
+	// RequestedAt is when the operation was recorded, UTC.
+	RequestedAt metav1.Time `json:"requestedAt"`
+
+	// StartedAt is when the Kustomization was resumed, UTC.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// FinishedAt is when the verdict was found, UTC.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+
+	// Message for a person: why it failed, or what is awaited.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RequestOutcome is the answer to a request.
+// +kubebuilder:validation:Enum=Succeeded;Failed;Stale;Rejected;RequestFailed
+type RequestOutcome string
+
+// Answers to a request.
+const (
+	// OutcomeSucceeded: applied by the operation named.
+	OutcomeSucceeded RequestOutcome = "Succeeded"
+
+	// OutcomeFailed: the operation named failed.
+	OutcomeFailed RequestOutcome = "Failed"
+
+	// OutcomeStale: the branch moved past the commit before it was applied.
+	OutcomeStale RequestOutcome = "Stale"
+
+	// OutcomeRejected: the trigger does not hold its applier; ask again when it does.
+	OutcomeRejected RequestOutcome = "Rejected"
+
+	// OutcomeRequestFailed: it could not be started; ask again later.
+	OutcomeRequestFailed RequestOutcome = "RequestFailed"
+)
+
+// HandledRequest is the answer to the newest request that has one.
+type HandledRequest struct {
+	// ID of the request.
+	ID string `json:"id"`
+
+	// Outcome of the request.
+	Outcome RequestOutcome `json:"outcome"`
+
+	// Token of the operation that carried it out, if one did.
+	// +optional
+	Token string `json:"token,omitempty"`
+
+	// Message for a person.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// TriggerSource is what the held Kustomization fetches, published while the trigger is bound.
+type TriggerSource struct {
+	// GitRepository the Kustomization names.
+	GitRepository NamespacedReference `json:"gitRepository"`
+
+	// URL of that GitRepository.
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url"`
+
+	// Branch it follows.
+	// +kubebuilder:validation:MaxLength=255
+	Branch string `json:"branch"`
+}
+
+// FluxTriggerStatus is the protocol between gitmirror and the holder. gitmirror writes request; the holder writes the rest.
+// Each writes by server-side apply under its own field manager, guarded by the resourceVersion it read.
+type FluxTriggerStatus struct {
+	// ObservedGeneration is the generation the conditions speak of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions: Ready, Reconciling, Stalled, Configured, Held.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Request is what gitmirror asks for.
+	// +optional
+	Request *ApplyRequest `json:"request,omitempty"`
+
+	// Source is what the applier fetches.
+	// +optional
+	Source *TriggerSource `json:"source,omitempty"`
+
+	// Operation is the newest operation.
+	// +optional
+	Operation *Operation `json:"operation,omitempty"`
+
+	// LastHandledRequest is the newest answer.
+	// +optional
+	LastHandledRequest *HandledRequest `json:"lastHandledRequest,omitempty"`
+
+	// History is the last 20 finished operations, newest first.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	History []Operation `json:"history,omitempty"`
+}
+
+// FluxTrigger holds one Kustomization: it stays suspended, and is resumed for one recorded operation at a time.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=holdfast
+// +kubebuilder:printcolumn:name="Held",type=string,JSONPath=`.status.conditions[?(@.type=="Held")].reason`
+// +kubebuilder:printcolumn:name="Operation",type=string,JSONPath=`.status.operation.phase`
+// +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.status.operation.commit`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type FluxTrigger struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   FluxTriggerSpec   `json:"spec"`
+	Status FluxTriggerStatus `json:"status,omitempty"`
+}
+
+// FluxTriggerList is a list of FluxTriggers.
+//
+// +kubebuilder:object:root=true
+type FluxTriggerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FluxTrigger `json:"items"`
+}
