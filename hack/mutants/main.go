@@ -1,0 +1,62 @@
+// Command mutants breaks promises on purpose and checks that a test notices.
+//
+// Each mutant of mutants.go takes one line of defence out of one file and names the tests that must fail without it. The
+// checkout is never touched: the changed file is laid over it with the go command's -overlay. A mutant that no test
+// notices has survived, and the program exits 1; so it does when a mutant no longer fits the source, does not compile,
+// or when its tests fail without it, for then its death would prove nothing.
+//
+//	go run ./hack/mutants              all of them
+//	go run ./hack/mutants -only NAME   one
+//	go run ./hack/mutants -list        their names and promises
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	only := flag.String("only", "", "run only the mutant of this name")
+	list := flag.Bool("list", false, "print the mutants and run none")
+	flag.Parse()
+
+	chosen := pick(mutants, *only)
+	if len(chosen) == 0 {
+		fmt.Fprintf(os.Stderr, "mutants: no mutant is named %q; -list prints the names\n", *only)
+		os.Exit(2)
+	}
+	if *list {
+		for _, m := range chosen {
+			fmt.Printf("%s\n    %s\n", m.Name, m.Promise)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(2)
+	}
+	if !(runner{root: root, out: os.Stdout}).all(ctx, chosen) {
+		os.Exit(1)
+	}
+}
+
+// pick returns the mutants named only, or all of them when only is empty.
+func pick(all []Mutant, only string) []Mutant {
+	if only == "" {
+		return all
+	}
+	var chosen []Mutant
+	for _, m := range all {
+		if m.Name == only {
+			chosen = append(chosen, m)
+		}
+	}
+	return chosen
+}

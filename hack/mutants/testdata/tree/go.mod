@@ -1,0 +1,3 @@
+module example.test/tree
+
+go 1.26.0
