@@ -1,0 +1,43 @@
+package conditions
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/status"
+)
+
+// Provider returns the whole status of a GitProvider, given what asking its server found.
+func Provider(p *v1alpha1.GitProvider, found Fault, now time.Time) v1alpha1.GitProviderStatus {
+	return v1alpha1.GitProviderStatus{
+		ObservedGeneration: p.Generation,
+		Conditions:         on(p.Status.Conditions, p.Generation, now).ready(found, "the repository answers to the credentials"),
+	}
+}
+
+// Rule returns the whole status of a WatchRule, given why its resources cannot be watched.
+func Rule(r *v1alpha1.WatchRule, found Fault, now time.Time) v1alpha1.WatchRuleStatus {
+	return v1alpha1.WatchRuleStatus{
+		ObservedGeneration: r.Generation,
+		Conditions:         on(r.Status.Conditions, r.Generation, now).ready(found, "the resources are mirrored"),
+	}
+}
+
+// KubeProvider returns the whole status of a KubeProvider. A cluster whose audit events do not arrive is mirrored all the
+// same, so it stays Ready and AuditFactsReceived says what is missing.
+func KubeProvider(p *v1alpha1.KubeProvider, factsReceived bool, now time.Time) v1alpha1.KubeProviderStatus {
+	l := on(p.Status.Conditions, p.Generation, now)
+	if factsReceived {
+		l.set(v1alpha1.ConditionAuditFactsReceived, Fault{}, "audit events arrive")
+	} else {
+		status.Set(&l.conds, v1alpha1.ConditionAuditFactsReceived, metav1.ConditionFalse, v1alpha1.ReasonNoAuditEvents, p.Generation, now,
+			"no audit event has arrived since gitmirror started; until one does, commits name no author. "+
+				"Point the API server's --audit-webhook-config-file at gitmirror's audit address")
+	}
+	return v1alpha1.KubeProviderStatus{
+		ObservedGeneration: p.Generation,
+		Conditions:         l.ready(Fault{}, "the cluster is mirrored"),
+	}
+}

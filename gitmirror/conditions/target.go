@@ -1,0 +1,175 @@
+package conditions
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/status"
+)
+
+// Stream is one watched resource of a target.
+type Stream struct {
+	Resource string // such as deployments.apps
+	Synced   bool
+	Err      string // why it does not run; "" while it does
+	Denied   bool   // the account lacks the permission to list and watch it
+}
+
+// TargetSeen is everything Target may look at. A nil object does not exist.
+type TargetSeen struct {
+	Now          time.Time // UTC
+	Target       *v1alpha1.GitTarget
+	Provider     *v1alpha1.GitProvider
+	KubeProvider *v1alpha1.KubeProvider
+	Trigger      *v1alpha1.FluxTrigger // the one spec.applyTriggerRef names
+	Rules        int                   // WatchRules that name the target and are not refused
+	Streams      []Stream
+	Pending      bool   // edits wait for a commit or a push
+	PushErr      string // why the repository does not take commits; "" while it does
+	PathErr      string // why the folder cannot be edited
+	Pushed       string // newest commit pushed for the target
+}
+
+// Validate returns why a GitTarget's references do not admit writing, before anything is watched.
+func Validate(s TargetSeen) Fault {
+	spec := s.Target.Spec
+	switch {
+	case s.KubeProvider == nil:
+		return Fault{Reason: v1alpha1.ReasonKubeProviderNotFound, Message: fmt.Sprintf(
+			"spec.kubeProviderRef names KubeProvider %q, which does not exist; create it or name another", spec.KubeProviderRef.Name)}
+	case s.Provider == nil:
+		return Fault{Reason: v1alpha1.ReasonGitProviderNotFound, Message: fmt.Sprintf(
+			"spec.gitProviderRef names GitProvider %q, which does not exist in this namespace; create it or name another", spec.GitProviderRef.Name)}
+	case !allows(s.Provider.Spec.AllowedBranches, spec.Branch):
+		return Fault{Reason: v1alpha1.ReasonBranchNotAllowed, Message: fmt.Sprintf(
+			"spec.branch is %q, and GitProvider %q allows only %s; add it to spec.allowedBranches there or write another branch",
+			spec.Branch, spec.GitProviderRef.Name, strings.Join(s.Provider.Spec.AllowedBranches, ", "))}
+	}
+	return Fault{}
+}
+
+// allows says whether one of the globs admits the branch. A glob that does not parse admits nothing.
+func allows(globs []string, branch string) bool {
+	for _, g := range globs {
+		if ok, err := path.Match(g, branch); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Target returns the whole status of a GitTarget.
+func Target(s TargetSeen) v1alpha1.GitTargetStatus {
+	l := on(s.Target.Status.Conditions, s.Target.Generation, s.Now)
+	validated := first(Validate(s), pathFault(s), providerFault(s))
+	l.set(v1alpha1.ConditionValidated, validated, "references, branch and path can be written")
+	streams := streamFault(s)
+	l.set(v1alpha1.ConditionStreamsRunning, streams, "every resource is watched")
+	pushed := pushFault(s)
+	l.set(v1alpha1.ConditionPushed, pushed, "nothing waits to be pushed")
+	trigger := triggerCondition(l, s)
+	return v1alpha1.GitTargetStatus{
+		ObservedGeneration: s.Target.Generation,
+		Commit:             s.Pushed,
+		Conditions:         l.ready(first(validated, streams, unless(pushed.Passing, pushed), trigger), "edits are mirrored"),
+	}
+}
+
+// unless returns no fault when not is true.
+func unless(not bool, f Fault) Fault {
+	if not {
+		return Fault{}
+	}
+	return f
+}
+
+func pathFault(s TargetSeen) Fault {
+	if s.PathErr == "" {
+		return Fault{}
+	}
+	return Fault{Reason: v1alpha1.ReasonPathNotAccepted, Message: fmt.Sprintf("folder %q: %s", s.Target.Spec.Path, s.PathErr)}
+}
+
+func providerFault(s TargetSeen) Fault {
+	if s.Provider == nil || status.IsTrue(s.Provider.Status.Conditions, v1alpha1.ConditionReady) {
+		return Fault{}
+	}
+	ready := status.Get(s.Provider.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return Fault{Reason: v1alpha1.ReasonGitProviderNotReady, Passing: true,
+			Message: fmt.Sprintf("GitProvider %q has not been looked at yet", s.Provider.Name)}
+	}
+	return Fault{Reason: v1alpha1.ReasonGitProviderNotReady, Message: fmt.Sprintf(
+		"GitProvider %q is not ready (%s): %s; edits are kept until it is", s.Provider.Name, ready.Reason, ready.Message)}
+}
+
+func streamFault(s TargetSeen) Fault {
+	if s.Rules == 0 {
+		return Fault{Reason: v1alpha1.ReasonNoWatchRule, Message: fmt.Sprintf(
+			"no WatchRule in this namespace names GitTarget %q and can be watched; create one, or see what its status says", s.Target.Name)}
+	}
+	for _, stream := range s.Streams {
+		if stream.Denied {
+			return Fault{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
+				"gitmirror may not list and watch %s in this namespace; grant it get, list and watch: %s", stream.Resource, stream.Err)}
+		}
+	}
+	for _, stream := range s.Streams {
+		if !stream.Synced {
+			waits := "its first list"
+			if stream.Err != "" {
+				waits = stream.Err
+			}
+			return Fault{Reason: v1alpha1.ReasonProgressing, Passing: true, Message: fmt.Sprintf("waiting for %s: %s", stream.Resource, waits)}
+		}
+	}
+	return Fault{}
+}
+
+func pushFault(s TargetSeen) Fault {
+	switch {
+	case s.PushErr != "":
+		return Fault{Reason: v1alpha1.ReasonPushFailed, Message: "edits are kept and pushed again: " + s.PushErr}
+	case s.Pending:
+		return Fault{Reason: v1alpha1.ReasonProgressing, Passing: true, Message: "edits are being collected or pushed"}
+	}
+	return Fault{}
+}
+
+// triggerCondition sets ApplyTriggerReady from the trigger's own Ready, and returns what it means for the target's.
+func triggerCondition(l *list, s TargetSeen) Fault {
+	ref := s.Target.Spec.ApplyTriggerRef
+	if ref == nil {
+		status.Clear(&l.conds, v1alpha1.ConditionApplyTriggerReady)
+		return Fault{}
+	}
+	f := triggerFault(s)
+	l.set(v1alpha1.ConditionApplyTriggerReady, f, fmt.Sprintf("%s %q holds its applier", ref.Kind, ref.Name))
+	return f
+}
+
+func triggerFault(s TargetSeen) Fault {
+	ref := s.Target.Spec.ApplyTriggerRef
+	if s.Trigger == nil {
+		return Fault{Reason: v1alpha1.ReasonApplyTriggerNotFound, Message: fmt.Sprintf(
+			"spec.applyTriggerRef names %s %q, which does not exist in this namespace; create it or name another", ref.Kind, ref.Name)}
+	}
+	ready := status.Get(s.Trigger.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil || v1alpha1.Reason(ready.Reason) == v1alpha1.ReasonNotReferenced:
+		return Fault{Reason: v1alpha1.ReasonNotReferenced, Passing: true,
+			Message: fmt.Sprintf("%s %q has not seen this reference yet; a holder must run beside its applier", ref.Kind, ref.Name)}
+	case ready.Status == metav1.ConditionTrue:
+		return Fault{}
+	}
+	return Fault{
+		Reason:  v1alpha1.Reason(ready.Reason),
+		Message: fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, ready.Message),
+		Passing: !status.IsTrue(s.Trigger.Status.Conditions, v1alpha1.ConditionStalled),
+	}
+}
