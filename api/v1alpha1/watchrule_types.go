@@ -16,7 +16,7 @@ type WatchRuleSpec struct {
 
 // ResourceRule names resources as RBAC does, without wildcards.
 //
-// +kubebuilder:validation:XValidation:rule="!self.apiGroups.exists(g, g == '') || !self.resources.exists(r, r == 'secrets')",message="secrets cannot be mirrored: their values would reach Git unencrypted"
+// +kubebuilder:validation:XValidation:rule="!self.apiGroups.exists(g, size(g) == 0) || !self.resources.exists(r, r == 'secrets')",message="secrets cannot be mirrored: their values would reach Git unencrypted"
 type ResourceRule struct {
 	// APIGroups, "" being the core group.
 	// +kubebuilder:validation:MinItems=1
