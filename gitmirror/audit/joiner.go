@@ -1,0 +1,113 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-gitops/holdfast/gitmirror/audit/fact"
+	"github.com/holdfast-gitops/holdfast/gitmirror/audit/join"
+)
+
+// Grace is how long a change waits for its fact once any fact was received; before that no change waits at all.
+const Grace = 3 * time.Second
+
+// maxWaiting bounds the changes that wait for their facts; at the bound the joiner takes no more until some have gone on.
+const maxWaiting = 20_000
+
+// Facts is what a Joiner asks of an Index.
+type Facts interface {
+	Lookup(key fact.Key) (fact.Fact, bool)
+	Received() (first, last time.Time)
+	Listen() (added <-chan struct{}, stop func())
+}
+
+// Joiner runs join.Step: it lets each observed change wait for its fact, and hands it on with or without one.
+type Joiner[P any] struct {
+	facts Facts
+	in    chan observed[P]
+	out   chan join.Attributed[P]
+}
+
+type observed[P any] struct {
+	key     fact.Key
+	payload P
+}
+
+// NewJoiner returns a Joiner over the facts of one cluster. Start must run for it to take anything.
+func NewJoiner[P any](facts Facts) *Joiner[P] {
+	return &Joiner[P]{facts: facts, in: make(chan observed[P]), out: make(chan join.Attributed[P])}
+}
+
+// Observe hands a change over. It blocks while the joiner is full or while what it hands on is not taken, and returns
+// the context's error when that ends first.
+func (j *Joiner[P]) Observe(ctx context.Context, key fact.Key, payload P) error {
+	select {
+	case j.in <- observed[P]{key: key, payload: payload}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Out gives the changes that go on: those of one object in the order they were observed. It is never closed.
+func (j *Joiner[P]) Out() <-chan join.Attributed[P] { return j.out }
+
+// Start runs until ctx is done and returns nil then. What waits at that moment is dropped.
+func (j *Joiner[P]) Start(ctx context.Context) error {
+	added, stop := j.facts.Listen()
+	defer stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+
+	var state join.State[P]
+	var ready []join.Attributed[P] // decided, and not yet taken
+	step := func(e join.Event[P]) {
+		var out []join.Attributed[P]
+		state, out = join.Step(state, e)
+		ready = append(ready, out...)
+	}
+	for {
+		in, out, next := j.in, j.out, join.Attributed[P]{}
+		if state.Waiting() >= maxWaiting || len(ready) > 0 {
+			in = nil
+		}
+		if len(ready) > 0 {
+			next = ready[0]
+		} else {
+			out = nil
+		}
+		if at, ok := state.NextAt(); ok {
+			timer.Reset(time.Until(at))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case out <- next:
+			ready[0] = join.Attributed[P]{}
+			ready = ready[1:]
+		case o := <-in:
+			step(j.observe(o))
+		case <-added:
+			for _, key := range state.Awaited() {
+				if f, ok := j.facts.Lookup(key); ok {
+					step(join.Proven[P]{Key: key, Fact: f})
+				}
+			}
+		case <-timer.C:
+			step(join.Tick[P]{Now: time.Now().UTC()})
+		}
+	}
+}
+
+// observe looks up what is known about a change at the moment it is taken.
+func (j *Joiner[P]) observe(o observed[P]) join.Event[P] {
+	e := join.Observed[P]{Key: o.key, Payload: o.payload, Now: time.Now().UTC()}
+	if f, ok := j.facts.Lookup(o.key); ok {
+		e.Fact = &f
+	} else if first, _ := j.facts.Received(); !first.IsZero() {
+		e.Grace = Grace
+	}
+	return e
+}
