@@ -30,7 +30,10 @@ type Rules struct {
 var Holdfast = Rules{
 	Module: "github.com/holdfast-gitops/holdfast",
 	Cores: []string{
+		"gitmirror/apply",
 		"gitmirror/author",
+		"gitmirror/conditions",
+		"internal/status",
 	},
 	CoreMayNotImport: []string{
 		"github.com/go-logr",

@@ -1,0 +1,126 @@
+# Needs Go, git and make; nothing else. `make` prints what there is.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# No C compiler is needed anywhere. RACE=1 turns the race detector on, which does need one.
+export CGO_ENABLED := $(if $(RACE),1,0)
+
+GO       ?= go
+FUZZTIME ?= 20s
+LABEL    ?=
+ONCE     ?=
+
+race      := $(if $(RACE),-race)
+crds      := charts/holdfast/crds
+deepcopy  := api/v1alpha1/zz_generated.deepcopy.go
+controller-gen := $(GO) tool -modfile=hack/tools/go.mod controller-gen
+golangci-lint  := $(GO) tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
+
+# Modules whose go.mod and go.sum must say exactly what their packages import. Those of test/cluster/kube and
+# test/cluster/flux are not among them: they pin upstream mains, whose tests nobody here needs.
+tidy-modules := . test hack/tools hack/lint
+all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux
+
+# The test module's packages that need no running world.
+test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/e2e' -e '/test/bench')
+
+.PHONY: help
+help: ## Print this help
+	@echo 'Holdfast: edits made in a cluster reach Git under their author, and Flux applies one known commit at a time.'
+	@echo
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)$$/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	  while IFS="$$(printf '\t')" read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+	@echo
+	@echo 'Settings, given as make NAME=value or in the environment:'
+	@echo '  ONCE=1             demo: end after the story, with exit 0 only if every step held'
+	@echo '  LABEL=expression   test-e2e: only the stories whose labels fit, such as LABEL=hold or LABEL="!slow"'
+	@echo '  KEEP=1             keep the world of a failed test running, and print how to reach and stop it'
+	@echo '  HOLDFAST_CACHE=dir where the real Kubernetes and Flux are built and kept (default: holdfast in your cache folder)'
+	@echo '  FUZZTIME=20s       fuzz: how long for each target'
+	@echo '  MUTANT=name        mutants: only this one'
+	@echo '  RACE=1             test-unit, test-e2e: with the race detector; needs a C compiler'
+
+.PHONY: demo
+demo: ## Watch an edit go all the way round in a real cluster; then it is yours (ONCE=1 ends it)
+	@echo '== the demo, against a real kube-apiserver and real Flux (the first run builds them)'
+	@$(GO) -C test run ./demo $(if $(ONCE),-once)
+
+.PHONY: cluster
+cluster: ## Start the real control plane and Flux alone, print KUBECONFIG and the log folder, run until interrupted
+	@echo '== a real control plane with Flux, on loopback'
+	@$(GO) -C test run ./cluster/cmd
+
+.PHONY: test
+test: test-unit test-e2e ## All tests: test-unit, then test-e2e
+
+.PHONY: test-unit
+test-unit: ## Tests that need no running world, the layer rule among them
+	@echo '== unit tests of the product'
+	@$(GO) test $(race) ./...
+	@echo '== unit tests of the test module'
+	@$(GO) -C test test $(race) $(test-module-units)
+
+.PHONY: test-e2e
+test-e2e: ## Stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 keeps a failed world)
+	@echo '== stories against a real control plane and real Flux (the first run builds them)'
+	@$(GO) -C test test $(race) -count=1 -timeout 60m -v ./e2e/... -ginkgo.label-filter="$$LABEL"
+
+.PHONY: bench
+bench: ## Measure the held cycle, an edit's way to Git and the holder's API requests; medians and ratios
+	@echo '== benchmarks against a real control plane and real Flux'
+	@$(GO) -C test run ./bench
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME
+	@echo '== every fuzz target, $(FUZZTIME) each'
+	@grep -rlE --include='*_test.go' '^func Fuzz' api gitmirror internal sidecar hack | sort | while read -r file; do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+	    echo "== $$target in ./$$(dirname "$$file")"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
+	  done; \
+	done
+
+.PHONY: mutants
+mutants: ## Take lines of defence out one at a time and name the test that notices (MUTANT=name runs one)
+	@echo '== mutants: each must be noticed by a test'
+	@$(GO) run ./hack/mutants $(if $(MUTANT),-only '$(MUTANT)')
+
+.PHONY: lint
+lint: ## golangci-lint on both modules (its first run compiles it, which takes minutes)
+	@echo '== golangci-lint, the product'
+	@$(golangci-lint) run
+	@echo '== golangci-lint, the test module'
+	@cd test && $(golangci-lint) run --config ../.golangci.yml
+
+.PHONY: generate
+generate: ## Write the CRDs and deep copies again from the Go types
+	@echo '== controller-gen: $(crds), $(deepcopy)'
+	@$(controller-gen) object crd paths=./api/... output:crd:dir=$(crds) output:object:dir=$(dir $(deepcopy))
+
+.PHONY: verify
+verify: verify-source ## Check generated files, formatting, vet, and every go.mod and go.sum; changes nothing
+	@for module in $(tidy-modules); do echo "== go mod tidy -diff in $$module"; $(GO) -C $$module mod tidy -diff || exit 1; done
+	@for module in $(all-modules); do echo "== go mod verify in $$module"; $(GO) -C $$module mod verify || exit 1; done
+
+# The part of verify that looks at the source alone and downloads little; CI runs it with the tests.
+.PHONY: verify-source
+verify-source:
+	@echo '== generated files are up to date'
+	@new=$$(mktemp -d) && trap 'rm -rf "$$new"' EXIT && \
+	  $(controller-gen) object crd paths=./api/... output:crd:dir="$$new/crds" output:object:dir="$$new" && \
+	  diff -r $(crds) "$$new/crds" && diff $(deepcopy) "$$new/$(notdir $(deepcopy))" || \
+	  { echo 'verify: generated files differ from the Go types; run make generate' >&2; exit 1; }
+	@echo '== gofmt'
+	@files=$$(gofmt -l .) && test -z "$$files" || { echo 'verify: not formatted; run gofmt -w on these:' "$$files" >&2; exit 1; }
+	@echo '== go vet'
+	@$(GO) vet ./...
+	@$(GO) -C test vet ./...
+
+.PHONY: build
+build: ## Build bin/holder and bin/gitmirror
+	@echo '== bin/holder'
+	@$(GO) build -trimpath -o bin/holder ./sidecar
+	@echo '== bin/gitmirror'
+	@$(GO) build -trimpath -o bin/gitmirror ./gitmirror
