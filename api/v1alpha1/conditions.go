@@ -38,7 +38,8 @@ const (
 	// ConditionConfigured on a trigger is True when its applier can be held.
 	ConditionConfigured ConditionType = "Configured"
 
-	// ConditionHeld on a trigger is True while the Kustomization is suspended under our field manager and that suspend is handled.
+	// ConditionHeld on a trigger is True while the Kustomization applies nothing on its own: it is suspended under our field
+	// manager and that suspend is handled, or it is resumed for a recorded operation that is followed.
 	ConditionHeld ConditionType = "Held"
 )
 
@@ -173,7 +174,7 @@ const (
 	// ReasonNothingRan: the suspend was handled and no run had left a trace.
 	ReasonNothingRan Reason = "NothingRan"
 
-	// ReasonNotReady: a run ended and Ready is not True; the message repeats what it says.
+	// ReasonNotReady: a run ended, and Ready or the run's entry in status.history says no success; the message repeats it.
 	ReasonNotReady Reason = "NotReady"
 
 	// ReasonRevisionMismatch: a run applied another commit than the operation's.

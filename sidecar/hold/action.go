@@ -1,0 +1,69 @@
+package hold
+
+import (
+	"time"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+)
+
+// Verb is the one effect of a pass.
+type Verb string
+
+// The effects there are. Every one is safe to repeat.
+const (
+	// Wait does nothing. There may still be something to say in the status.
+	Wait Verb = ""
+
+	// AddFinalizer puts the hold finalizer on the trigger, before anything is held.
+	AddFinalizer Verb = "AddFinalizer"
+
+	// Suspend applies suspend, held-by and the token to the Kustomization, by force.
+	Suspend Verb = "Suspend"
+
+	// Fetch stamps the token on the GitRepository, so that its artifact is fetched anew.
+	Fetch Verb = "Fetch"
+
+	// Resume lifts the suspend with the token of a recorded operation.
+	Resume Verb = "Resume"
+
+	// Release resumes the Kustomization and gives up every field the holder applied.
+	Release Verb = "Release"
+
+	// RemoveFinalizer lets the trigger go.
+	RemoveFinalizer Verb = "RemoveFinalizer"
+)
+
+// Action is what the shell does next. The zero Action waits and says nothing, so a forgotten case is safe.
+type Action struct {
+	// Verb is performed first; the status is written only when it succeeded.
+	Verb Verb
+
+	// Token is the requestedAt value that Suspend, Fetch and Resume write.
+	Token string
+
+	// Guarded: the object must still have the resourceVersion that was read; otherwise read and decide again. The uid is
+	// always guarded. A suspend that ends something resumed is not guarded, because nothing may delay it.
+	Guarded bool
+
+	// Reason says why, as log value and metric label.
+	Reason v1alpha1.Reason
+
+	// Status is all the holder says once the verb is done, without what gitmirror owns; nil leaves it as it is.
+	Status *v1alpha1.FluxTriggerStatus
+
+	// Event tells people of a transition; nil: nothing they need to hear of.
+	Event *Event
+
+	// Recheck: look again after this long. 0: only an event wakes us.
+	Recheck time.Duration
+
+	// Again: decide again at once, because the next step must not wait for a watch.
+	Again bool
+}
+
+// Event is what people hear of.
+type Event struct {
+	Warning bool
+	Reason  v1alpha1.Reason
+	Message string
+}

@@ -1,0 +1,281 @@
+package hold
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/status"
+)
+
+const (
+	isHeld       = "Ready=True/Succeeded Configured=True/Succeeded Held=True/Suspended"
+	isApplying   = "Ready=True/Succeeded Reconciling=True/Progressing Configured=True/Succeeded Held=True/Applying"
+	isSuspending = "Ready=False/Suspending Reconciling=True/Progressing Configured=True/Succeeded Held=False/Suspending"
+	isFailed     = "Ready=False/ApplyFailed Configured=True/Succeeded Held=True/Suspended"
+	isFetching   = "Ready=True/Succeeded Reconciling=True/Progressing Configured=True/Succeeded Held=True/Suspended"
+	isNobodys    = "Ready=True/NotReferenced Configured=Unknown/NotReferenced Held=False/NotReferenced"
+	isReleasing  = "Ready=False/Releasing Reconciling=True/Progressing Configured=True/Succeeded Held=False/Releasing"
+)
+
+func isRefused(r string) string {
+	return "Ready=False/" + r + " Stalled=True/" + r + " Configured=False/" + r + " Held=False/NotConfigured"
+}
+
+func TestDecide(t *testing.T) {
+	tests := []struct {
+		name string
+		seen Seen
+		want string
+	}{
+		// Nobody asks.
+		{"nothing seen, nothing done", Seen{}, "Wait"},
+		{"a trigger nobody names touches nothing and is Ready", seen(verdict(v1alpha1.ReasonNotReferenced), noKustomization), "Wait | " + isNobodys},
+		{"a trigger nobody names answers a request", seen(verdict(v1alpha1.ReasonNotReferenced), noKustomization, request("r1", c1)), "Wait | " + isNobodys + " | answer r1 Rejected"},
+
+		// Refusals.
+		{"refuses without a KubeProvider", seen(func(s *Seen) { s.KubeProvider = nil }), "Wait 1m0s | " + isRefused("KubeProviderNotFound")},
+		{"refuses another namespace without the grant", seen(func(s *Seen) { s.Trigger.Spec.KustomizationRef.Namespace = "flux-system" }), "Wait 1m0s | " + isRefused("ApplierNamespaceNotAllowed")},
+		{"takes another namespace with the grant", seen(func(s *Seen) {
+			s.Trigger.Spec.KustomizationRef.Namespace = "flux-system"
+			s.KubeProvider.Spec.AllowCrossNamespace.Appliers = true
+		}), "AddFinalizer"},
+		{"refuses without a Kustomization", seen(noKustomization), "Wait 1m0s | " + isRefused("ApplierNotFound")},
+		{"refuses a Kustomization being deleted, whose prune hangs on suspend (B12)", seen(held, func(s *Seen) { s.Kustomization.DeletionTimestamp = &past }), "Wait 1m0s | " + isRefused("ApplierNotFound")},
+		{"refuses a source that is no GitRepository", seen(func(s *Seen) { s.Kustomization.Spec.SourceRef.Kind = "OCIRepository"; s.GitRepository = nil }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
+		{"refuses without the GitRepository", seen(func(s *Seen) { s.GitRepository = nil }), "Wait 1m0s | " + isRefused("ApplierNotFound")},
+		{"refuses a pinned commit", seen(func(s *Seen) { s.GitRepository.Spec.Reference.Commit = c1 }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
+		{"refuses a tag", seen(func(s *Seen) { s.GitRepository.Spec.Reference = &sourcev1.GitRepositoryRef{Tag: "v1"} }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
+		{"refuses a semver range", seen(func(s *Seen) { s.GitRepository.Spec.Reference.SemVer = ">1" }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
+		{"refuses a ref name", seen(func(s *Seen) { s.GitRepository.Spec.Reference.Name = "refs/heads/main" }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
+		{"refuses what another living trigger holds", seen(heldBy(other), otherLives), "Wait 1m0s | " + isRefused("HeldByAnotherTrigger")},
+		{"takes over from a trigger that is gone", seen(finalizer, heldBy(other)), "Suspend fresh guarded | " + isSuspending},
+		{"refuses a source no GitTarget writes", seen(verdict(v1alpha1.ReasonSourceMismatch)), "Wait 1m0s | " + isRefused("SourceMismatch")},
+		{"waits for a GitTarget that cannot be judged yet", seen(verdict(v1alpha1.ReasonNotBound)), "Wait 1m0s | Ready=Unknown/NotBound Reconciling=True/Progressing Configured=Unknown/NotBound Held=False/NotConfigured"},
+		{"answers a request it must refuse", seen(noKustomization, request("r1", c1)), "Wait 1m0s | " + isRefused("ApplierNotFound") + " | answer r1 Rejected"},
+		{"leaves a held Kustomization suspended while it refuses", seen(held, verdict(v1alpha1.ReasonSourceMismatch)), "Wait 1m0s | " + isRefused("SourceMismatch")},
+
+		// Adoption.
+		{"puts its finalizer first", seen(), "AddFinalizer"},
+		{"then suspends, guarded", seen(finalizer), "Suspend fresh guarded | " + isSuspending},
+		{"adopts one that somebody else keeps suspended", seen(finalizer, func(s *Seen) { s.Kustomization.Spec.Suspend = true }), "Suspend fresh guarded | " + isSuspending},
+		{"holds nothing before the token is handled", seen(suspended("x"), handled("before")), "Wait | " + isSuspending},
+		{"holds when the token is handled", seen(suspended("x"), handled("x")), "Wait | " + isHeld},
+		{"rests without a timer while held", seen(held), "Wait | " + isHeld},
+		{"waits for somebody's own token to be handled", seen(held, requestedAt("by-hand")), "Wait | " + isSuspending},
+		{"makes a token of its own when somebody removed it", seen(held, requestedAt("")), "Suspend fresh | " + isSuspending},
+
+		// Taken back.
+		{"takes back a flux resume nobody asked for (B13)", seen(held, resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isSuspending},
+		{"takes back also when held-by went with it", seen(held, resumedBy("kubectl-replace"), heldBy("")), "Suspend fresh guarded event ResumedElsewhere | " + isSuspending},
+		{"puts a wiped held-by back without an alarm", seen(held, heldBy("")), "Suspend fresh guarded | " + isSuspending},
+		{"takes back its own resume that landed too late, without blaming anybody", seen(held, resumedWith("t-late")), "Suspend fresh | " + isSuspending},
+
+		// A request, up to its record.
+		{"records the operation and resumes nothing yet", seen(held, request("r1", c1)), "Wait again | " + isApplying + " | r1 Requested"},
+		{"serves no request before it holds", seen(suspended("x"), request("r1", c1)), "Wait | " + isSuspending},
+		{"does not serve a request twice", seen(held, request("r1", c1), answered("r1")), "Wait | " + isHeld + " | answer r1 Succeeded"},
+		{"answers an id that ran before from the history", seen(held, finished(v1alpha1.OperationFailed), request("r0", c1), answered("r9")), "Wait | " + isFailed + " | r0 Failed | answer r0 Failed"},
+		{"serves a newer request after an answered one", seen(held, finished(v1alpha1.OperationSucceeded), request("r1", c1)), "Wait again | " + isApplying + " | r1 Requested | answer r0 Succeeded"},
+		{"stays not Ready while it tries again after a failure", seen(held, finished(v1alpha1.OperationFailed), request("r1", c1)), "Wait again | Ready=False/ApplyFailed Reconciling=True/Progressing Configured=True/Succeeded Held=True/Applying | r1 Requested | answer r0 Failed"},
+		{"fetches when the artifact is elsewhere", seen(held, request("r1", c2)), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
+		{"fetches when there is no artifact", seen(held, request("r1", c2), artifact("")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
+		{"waits for its own fetch", seen(held, request("r1", c2), source("holdfast-fetch-r1", "")), "Wait | " + isFetching},
+		{"waits for the fetch of another holder", seen(held, request("r1", c2), source("holdfast-fetch-r9", "")), "Wait | " + isFetching},
+		{"stamps over a fetch that is handled", seen(held, request("r1", c2), source("holdfast-fetch-r9", "holdfast-fetch-r9")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
+		{"stamps over a person's token", seen(held, request("r1", c2), source("by-hand", "")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
+		{"answers Stale when the branch is elsewhere", seen(held, request("r1", c2), source("holdfast-fetch-r1", "holdfast-fetch-r1")), "Wait | " + isHeld + " | answer r1 Stale"},
+		{"answers RequestFailed when the fetch failed", seen(held, request("r1", c2), source("holdfast-fetch-r1", "holdfast-fetch-r1"), func(s *Seen) {
+			s.GitRepository.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "GitOperationFailed"}}
+		}), "Wait | " + isHeld + " | answer r1 RequestFailed"},
+		{"answers RequestFailed when the source is suspended", seen(held, request("r1", c2), source("holdfast-fetch-r1", "holdfast-fetch-r1"), func(s *Seen) { s.GitRepository.Spec.Suspend = true }), "Wait | " + isHeld + " | answer r1 RequestFailed"},
+		{"answers RequestFailed when there is still no artifact", seen(held, request("r1", c2), artifact(""), source("holdfast-fetch-r1", "holdfast-fetch-r1")), "Wait | " + isHeld + " | answer r1 RequestFailed"},
+
+		// Requested.
+		{"resumes what is recorded, with the token of the record, guarded", seen(held, operation("Requested")), "Resume holdfast-t1 guarded 5m0s | " + isApplying + " | r1 Running"},
+		{"does not resume while a token is not handled", seen(held, operation("Requested"), requestedAt("by-hand")), "Wait | " + isApplying + " | r1 Requested"},
+		{"withdraws when the artifact moved", seen(held, operation("Requested"), artifact(c2)), "Wait | " + isHeld + " | answer r1 Stale"},
+		{"a withdrawn record puts back what it displaced", seen(held, finished(v1alpha1.OperationSucceeded), operation("Requested"), artifact(c2)), "Wait | " + isHeld + " | r0 Succeeded | answer r1 Stale"},
+		{"withdraws when it became refused", seen(held, operation("Requested"), verdict(v1alpha1.ReasonSourceMismatch)), "Wait | " + isRefused("SourceMismatch") + " | answer r1 Rejected"},
+		{"withdraws when the trigger is being deleted", seen(held, operation("Requested"), deleting), "Wait | " + isReleasing + " | answer r1 Rejected"},
+		{"withdraws when nobody names the trigger any more", seen(held, operation("Requested"), verdict(v1alpha1.ReasonNotReferenced)), "Wait | Ready=True/NotReferenced Reconciling=True/Progressing Configured=Unknown/NotReferenced Held=False/Releasing | answer r1 Rejected"},
+		{"follows a resume whose answer was lost", seen(held, operation("Requested"), resumedWith(t1)), "Wait 5m0s | " + isApplying + " | r1 Running"},
+		{"suspends at once when the lost resume has started", seen(held, operation("Requested"), resumedWith(t1), progressing(8)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"judges a run whose resume was never written down and that a stop suspended", seen(suspended("stop"), operation("Requested"), handled("stop"), ran), "Wait event Applied | " + isHeld + " | r1 Succeeded | answer r1 Succeeded"},
+		{"resumes again when a stop suspended it before it ran", seen(suspended("stop"), operation("Requested"), handled("stop")), "Resume holdfast-t1 guarded 5m0s | " + isApplying + " | r1 Running"},
+		{"suspends and judges when somebody resumed it first", seen(held, operation("Requested"), resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
+		{"suspends and judges when held-by was wiped", seen(held, operation("Requested"), heldBy("")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+
+		// Running.
+		{"waits for the start, with a deadline", seen(held, operation("Running"), resumedWith(t1), later(time.Minute)), "Wait 4m0s | " + isApplying + " | r1 Running"},
+		{"progress on an older generation is no start", seen(held, operation("Running"), resumedWith(t1), progressing(7)), "Wait 5m0s | " + isApplying + " | r1 Running"},
+		{"suspends as soon as progress is seen", seen(held, operation("Running"), resumedWith(t1), progressing(8)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends as soon as Ready moved", seen(held, operation("Running"), resumedWith(t1), ready("Unknown", "Progressing")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends as soon as the history moved", seen(held, operation("Running"), resumedWith(t1), historyTop("d2", "ReconciliationSucceeded", 1)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends as soon as T1 is handled (B10)", seen(held, operation("Running"), resumedWith(t1), handled(t1)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends at the deadline whatever happens (B15)", seen(held, operation("Running"), resumedWith(t1), later(5*time.Minute)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends when somebody's token covers T1", seen(held, operation("Running"), resumedWith("by-hand")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"sends a suspend it can name after a stop or crash suspended it", seen(suspended("stop"), operation("Running"), handled("stop")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"sends a suspend it can name after a person suspended it", seen(suspended(t1), operation("Running")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+
+		// Settling.
+		{"waits for T2", seen(suspended(t2), operation("Settling"), ran), "Wait | " + isApplying + " | r1 Settling holdfast-t2"},
+		{"waits for T2 without a bound of its own (B15)", seen(suspended(t2), operation("Settling"), later(time.Hour)), "Wait | " + isApplying + " | r1 Settling holdfast-t2"},
+		{"suspends again when T2 was stamped over", seen(suspended("by-hand"), operation("Settling"), handled("by-hand")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends again when somebody resumed it", seen(suspended(t2), operation("Settling"), handled(t2), resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
+		{"judges when T2 is handled", seen(suspended(t2), operation("Settling"), handled(t2), ran), "Wait event Applied | " + isHeld + " | r1 Succeeded holdfast-t2 | answer r1 Succeeded"},
+		{"a failed run is not Ready and not Stalled", seen(suspended(t2), operation("Settling"), handled(t2)), "Wait event ApplyFailed | " + isFailed + " | r1 Failed holdfast-t2 | answer r1 Failed"},
+		{"answers the request of the operation, not the newer one", seen(suspended(t2), operation("Settling"), handled(t2), ran, request("r2", c2)), "Wait event Applied | " + isHeld + " | r1 Succeeded holdfast-t2 | answer r1 Succeeded"},
+
+		// The Kustomization vanishes.
+		{"an operation whose Kustomization is gone ends Failed", seen(finalizer, operation("Running"), noKustomization), "Wait event ApplyFailed | " + isRefused("ApplierNotFound") + " | r1 Failed | answer r1 Failed"},
+		{"an operation whose Kustomization was made anew ends Failed", seen(finalizer, operation("Running"), anotherUID), "Wait event ApplyFailed | Ready=False/Suspending Reconciling=True/Progressing Configured=True/Succeeded Held=False/Suspending | r1 Failed | answer r1 Failed"},
+
+		// Release.
+		{"a trigger that never adopted just goes", seen(deleting), "Wait"},
+		{"hands back when deleted", seen(held, deleting), "Release again event Released | " + isReleasing},
+		{"hands back when nobody names it", seen(held, verdict(v1alpha1.ReasonNotReferenced)), "Release again event Released | Ready=True/NotReferenced Reconciling=True/Progressing Configured=Unknown/NotReferenced Held=False/Releasing"},
+		{"finishes a hand-back that was cut short", seen(finalizer, deleting, owner("holdfast", "Apply")), "Release again event Released | " + isReleasing},
+		{"lets go when nothing of it is left", seen(finalizer, deleting), "RemoveFinalizer"},
+		{"lets go when the Kustomization is gone", seen(finalizer, deleting, noKustomization), "RemoveFinalizer"},
+		{"lets go without touching what another trigger holds", seen(held, deleting, heldBy(other), otherLives), "RemoveFinalizer"},
+		{"suspends an operation before it hands back", seen(held, operation("Running"), resumedWith(t1), deleting, progressing(8)), "Suspend fresh | " + isReleasing + " | r1 Settling fresh"},
+		{"follows that operation to its end before it hands back", seen(suspended(t2), operation("Settling"), deleting), "Wait | " + isReleasing + " | r1 Settling holdfast-t2"},
+		{"hands back also when refused", seen(held, deleting, func(s *Seen) { s.KubeProvider = nil }), "Release again event Released | Ready=False/KubeProviderNotFound Reconciling=True/Progressing Stalled=True/KubeProviderNotFound Configured=False/KubeProviderNotFound Held=False/Releasing"},
+		{"rejects a request while it hands back", seen(held, deleting, request("r1", c1)), "Release again event Released | " + isReleasing + " | answer r1 Rejected"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tell(Decide(tt.seen)); got != tt.want {
+				t.Errorf("\n got %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestMessagesNameTheFieldAndTheFix(t *testing.T) {
+	tests := []struct {
+		name string
+		seen Seen
+		cond v1alpha1.ConditionType
+		says []string
+	}{
+		{"KubeProvider", seen(func(s *Seen) { s.KubeProvider = nil }), v1alpha1.ConditionStalled, []string{"spec.kubeProviderRef", "default", "create it"}},
+		{"namespace", seen(func(s *Seen) { s.Trigger.Spec.KustomizationRef.Namespace = "flux-system" }), v1alpha1.ConditionStalled, []string{"spec.kustomizationRef", "allowCrossNamespace.appliers"}},
+		{"Kustomization", seen(noKustomization), v1alpha1.ConditionStalled, []string{"spec.kustomizationRef", "team/app"}},
+		{"GitRepository", seen(func(s *Seen) { s.GitRepository = nil }), v1alpha1.ConditionStalled, []string{"spec.sourceRef", "team/repo"}},
+		{"pin", seen(func(s *Seen) { s.GitRepository.Spec.Reference.Commit = c1 }), v1alpha1.ConditionStalled, []string{"spec.ref", "branch"}},
+		{"other trigger", seen(heldBy(other), otherLives), v1alpha1.ConditionStalled, []string{other, "delete one"}},
+		{"left suspended", seen(held, verdict(v1alpha1.ReasonSourceMismatch)), v1alpha1.ConditionHeld, []string{"left suspended"}},
+		{"not touched", seen(verdict(v1alpha1.ReasonSourceMismatch)), v1alpha1.ConditionHeld, []string{"not touched"}},
+		{"for whom a suspend waits", seen(held, operation("Running"), resumedWith(t1), progressing(8)), v1alpha1.ConditionReconciling, []string{"kustomize-controller"}},
+		{"for whom a fetch waits", seen(held, request("r1", c2)), v1alpha1.ConditionReconciling, []string{"source-controller", c2}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := status.Get(Decide(tt.seen).Status.Conditions, tt.cond)
+			if c == nil {
+				t.Fatal("no such condition")
+			}
+			for _, s := range tt.says {
+				if !strings.Contains(c.Message, s) {
+					t.Errorf("%q does not say %q", c.Message, s)
+				}
+			}
+		})
+	}
+}
+
+func TestTakingBackNamesWhoResumed(t *testing.T) {
+	tests := []struct {
+		name string
+		by   edit
+		want string
+	}{
+		{"a one-off update", resumedBy("flux"), "field manager flux (Update)"},
+		{"a parent that applies", all(resumedBy("x"), owner("kustomize-controller", "Apply")), "field manager kustomize-controller (Apply)"},
+		{"a removed field", all(resumedBy("x"), func(s *Seen) { s.Kustomization.ManagedFields = nil }), "removed spec.suspend"},
+		{"the newest of two", all(resumedBy("x"), func(s *Seen) {
+			f := metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`)
+			s.Kustomization.ManagedFields = []metav1.ManagedFieldsEntry{
+				{Manager: "old", Operation: "Update", Time: &past, FieldsV1: f},
+				{Manager: "new", Operation: "Update", Time: &metav1.Time{Time: now}, FieldsV1: f},
+			}
+		}), "field manager new (Update)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Decide(seen(held, tt.by)).Event.Message; !strings.Contains(got, tt.want) {
+				t.Errorf("%q does not say %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheRecordHoldsAllARestartNeeds(t *testing.T) {
+	op := Decide(seen(held, request("r1", c1))).Status.Operation
+	want := v1alpha1.Baseline{ReadyTransition: &past, HistoryDigest: "d1", HistoryStatus: "ReconciliationSucceeded", HistoryTotal: 4}
+	if op.Token != "fresh" || op.ApplierUID != "k-uid" || op.Commit != c1 || op.RequestedAt != instant(now) {
+		t.Errorf("recorded %+v", op)
+	}
+	if readyMoved(op.Before, want) || historyMoved(op.Before, want) {
+		t.Errorf("baseline %+v, want %+v", op.Before, want)
+	}
+}
+
+func TestHistoryIsBoundedAndNewestFirst(t *testing.T) {
+	s := seen(suspended(t2), operation("Settling"), handled(t2), ran)
+	for range maxHistory {
+		s.Trigger.Status.History = append(s.Trigger.Status.History, v1alpha1.Operation{RequestID: "old"})
+	}
+	got := Decide(s).Status.History
+	if len(got) != maxHistory || got[0].RequestID != "r1" || got[0].Phase != v1alpha1.OperationSucceeded {
+		t.Errorf("%d entries, first %s %s", len(got), got[0].RequestID, got[0].Phase)
+	}
+}
+
+func TestDecideChangesNothingItWasGiven(t *testing.T) {
+	s := seen(suspended(t2), operation("Settling"), handled(t2), ran, finalizer)
+	before := s.Trigger.DeepCopy()
+	Decide(s)
+	if s.Trigger.Status.Operation.Phase != before.Status.Operation.Phase || len(s.Trigger.Status.History) != len(before.Status.History) {
+		t.Error("the trigger that was read changed")
+	}
+}
+
+func TestBranchOf(t *testing.T) {
+	tests := []struct {
+		name string
+		ref  *sourcev1.GitRepositoryRef
+		want string
+		ok   bool
+	}{
+		{"no ref is master", nil, "master", true},
+		{"an empty ref is master", &sourcev1.GitRepositoryRef{}, "master", true},
+		{"a branch", &sourcev1.GitRepositoryRef{Branch: "feat/x"}, "feat/x", true},
+		{"a commit on a branch is pinned", &sourcev1.GitRepositoryRef{Branch: "main", Commit: c1}, "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := BranchOf(&sourcev1.GitRepository{Spec: sourcev1.GitRepositorySpec{Reference: tt.ref}})
+			if got != tt.want || ok != tt.ok {
+				t.Errorf("got %q, %v", got, ok)
+			}
+		})
+	}
+}
+
+func TestCommitOf(t *testing.T) {
+	for revision, want := range map[string]string{
+		"main@sha1:abc": "abc", "feat/x@sha1:abc": "abc", "refs/heads/main@sha1:abc": "abc", "a@b@sha256:abc": "abc", "sha1:abc": "abc",
+		"": "", "main": "", "main@abc": "", "main/abc": "", "main:abc": "",
+	} {
+		if got := CommitOf(revision); got != want {
+			t.Errorf("CommitOf(%q) = %q, want %q", revision, got, want)
+		}
+	}
+}

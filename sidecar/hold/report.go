@@ -1,0 +1,95 @@
+package hold
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/status"
+)
+
+// claim is what one condition says.
+type claim struct {
+	status  metav1.ConditionStatus
+	reason  v1alpha1.Reason
+	message string
+}
+
+// report is what a pass found, before it becomes a status.
+type report struct {
+	configured claim
+	held       claim
+	progress   string // what is on its way; empty: nothing
+	operation  *v1alpha1.Operation
+	handled    *v1alpha1.HandledRequest
+	history    []v1alpha1.Operation
+}
+
+// report returns what there is to say while the operation in the status stays as it is.
+func (s Seen) report() report { return s.reportOn(s.Trigger.Status.Operation) }
+
+// reportOn returns what there is to say with op as the newest operation; nil means there is none.
+func (s Seen) reportOn(op *v1alpha1.Operation) report {
+	st := s.Trigger.Status
+	r := report{handled: st.LastHandledRequest, history: slices.Clone(st.History)}
+	if op != nil {
+		o := *op
+		o.Message = status.Message("%s", o.Message)
+		r.operation = &o
+	}
+	following := r.operation != nil && !r.operation.Phase.Final()
+	no := s.refusal()
+
+	switch {
+	case s.unreferenced():
+		r.configured = claim{metav1.ConditionUnknown, v1alpha1.ReasonNotReferenced, s.Binding.Message}
+	case no != nil:
+		r.configured = claim{no.configured(), no.reason, no.message}
+	default:
+		r.configured = claim{metav1.ConditionTrue, v1alpha1.ReasonSucceeded, s.Binding.Message}
+	}
+
+	switch {
+	case s.leaving() && (s.adopted() || s.marked()):
+		r.held = claim{metav1.ConditionFalse, v1alpha1.ReasonReleasing, "Kustomization " + s.applier() + " is being handed back"}
+		r.progress = r.held.message
+	case s.unreferenced():
+		r.held = claim{metav1.ConditionFalse, v1alpha1.ReasonNotReferenced, s.Binding.Message}
+	case following:
+		r.held = claim{metav1.ConditionTrue, v1alpha1.ReasonApplying, fmt.Sprintf("commit %s: %s", r.operation.Commit, r.operation.Message)}
+		r.progress = r.held.message
+	case no != nil:
+		r.held = claim{metav1.ConditionFalse, v1alpha1.ReasonNotConfigured, s.leftAs()}
+		if no.configured() == metav1.ConditionUnknown {
+			r.progress = no.message
+		}
+	case s.held():
+		r.held = claim{metav1.ConditionTrue, v1alpha1.ReasonSuspended, "Kustomization " + s.applier() + " is suspended and applies nothing on its own"}
+	default:
+		r.held = claim{metav1.ConditionFalse, v1alpha1.ReasonSuspending, "waiting for kustomize-controller to handle the suspend of Kustomization " + s.applier()}
+		r.progress = r.held.message
+	}
+	return r
+}
+
+// leftAs says how the Kustomization of a trigger that cannot hold is left.
+func (s Seen) leftAs() string {
+	switch {
+	case s.Kustomization == nil:
+		return "there is no Kustomization to hold"
+	case !s.heldByUs():
+		return "Kustomization " + s.applier() + " is not touched"
+	case s.Kustomization.Spec.Suspend:
+		return "Kustomization " + s.applier() + " is left suspended, as it was held before; it applies nothing until this is configured, or spec.suspend is set to false by hand"
+	}
+	return "Kustomization " + s.applier() + " was held before, and is resumed"
+}
+
+// reject answers a request that waits on a trigger that does not hold; nil is no request.
+func (r *report) reject(req *v1alpha1.ApplyRequest, why string) {
+	if req != nil {
+		r.handled = &v1alpha1.HandledRequest{ID: req.ID, Outcome: v1alpha1.OutcomeRejected, Message: why}
+	}
+}
