@@ -4,13 +4,13 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# Settings given on make's command line reach every command's environment, as ONCE, KEEP, LABEL and HOLDFAST_CACHE must.
 # No C compiler is needed anywhere. RACE=1 turns the race detector on, which does need one.
 export CGO_ENABLED := $(if $(RACE),1,0)
 
 GO       ?= go
 FUZZTIME ?= 20s
 LABEL    ?=
-ONCE     ?=
 
 race      := $(if $(RACE),-race)
 crds      := charts/holdfast/crds
@@ -45,12 +45,12 @@ help: ## Print this help
 .PHONY: demo
 demo: ## Watch an edit go all the way round in a real cluster; then it is yours (ONCE=1 ends it)
 	@echo '== the demo, against a real kube-apiserver and real Flux (the first run builds them)'
-	@$(GO) -C test run ./demo $(if $(ONCE),-once)
+	@$(GO) -C test run ./demo
 
 .PHONY: cluster
 cluster: ## Start the real control plane and Flux alone, print KUBECONFIG and the log folder, run until interrupted
 	@echo '== a real control plane with Flux, on loopback'
-	@$(GO) -C test run ./cluster/cmd
+	@$(GO) -C test run ./cluster/cmd/cluster
 
 .PHONY: test
 test: test-unit test-e2e ## All tests: test-unit, then test-e2e

@@ -104,7 +104,7 @@ func (r Rules) file(name, rel string) (breaches []string, core string, err error
 		if from, ok := selector.X.(*ast.Ident); ok {
 			full := imports[from.Name] + "." + selector.Sel.Name
 			if slices.Contains(r.CoreMayNotCall, full) {
-				breaches = append(breaches, fmt.Sprintf("%s:%d uses %s: a core is told the time and makes no chance",
+				breaches = append(breaches, fmt.Sprintf("%s:%d uses %s: a core is told the time, makes no chance and has no network",
 					rel, files.Position(selector.Pos()).Line, full))
 			}
 		}
@@ -123,7 +123,7 @@ func (r Rules) mayNotImport(rel, core, target string) string {
 	own, isOwn := strings.CutPrefix(target, r.Module+"/")
 	if core != "" {
 		for _, bad := range r.CoreMayNotImport {
-			if target == bad || (!exact[bad] && under(target, bad)) {
+			if under(target, bad) {
 				return "a core imports no client, clock, network or logger"
 			}
 		}

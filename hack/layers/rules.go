@@ -12,7 +12,7 @@ type Rules struct {
 	// CoreMayNotImport are import paths a core may not name; each also covers everything below it.
 	CoreMayNotImport []string
 
-	// CoreMayNotCall are functions a core may not name, as "path.Func".
+	// CoreMayNotCall are functions, types and variables a core may not name, as "path.Name".
 	CoreMayNotCall []string
 
 	// Owners map an import path, with everything below it, to the one folder whose packages may import it.
@@ -31,9 +31,19 @@ var Holdfast = Rules{
 	Module: "github.com/holdfast-gitops/holdfast",
 	Cores: []string{
 		"gitmirror/apply",
+		"gitmirror/audit/fact",
+		"gitmirror/audit/join",
 		"gitmirror/author",
+		"gitmirror/branch/event.go",
+		"gitmirror/branch/state.go",
+		"gitmirror/branch/step.go",
 		"gitmirror/conditions",
+		"gitmirror/manifest",
+		"gitmirror/window",
+		"internal/binding",
+		"internal/repourl",
 		"internal/status",
+		"sidecar/hold",
 	},
 	CoreMayNotImport: []string{
 		"github.com/go-logr",
@@ -42,13 +52,15 @@ var Holdfast = Rules{
 		"k8s.io/klog",
 		"log",
 		"math/rand",
-		"net",
 		"net/http",
 		"os",
 		"sigs.k8s.io/controller-runtime",
 	},
 	CoreMayNotCall: []string{
-		"crypto/rand.Read", "crypto/rand.Reader", "crypto/rand.Text",
+		"crypto/rand.Int", "crypto/rand.Prime", "crypto/rand.Read", "crypto/rand.Reader", "crypto/rand.Text",
+		"net.Dial", "net.DialTimeout", "net.Dialer", "net.Listen", "net.ListenPacket", "net.LookupAddr", "net.LookupCNAME",
+		"net.LookupHost", "net.LookupIP", "net.LookupMX", "net.LookupNS", "net.LookupPort", "net.LookupSRV", "net.LookupTXT",
+		"net.DefaultResolver", "net.Resolver",
 		"time.After", "time.AfterFunc", "time.NewTicker", "time.NewTimer", "time.Now",
 		"time.Since", "time.Sleep", "time.Tick", "time.Until",
 	},
@@ -64,6 +76,3 @@ var Holdfast = Rules{
 	},
 	BadNames: []string{"common", "helpers", "misc", "shared", "util", "utils"},
 }
-
-// exact are the paths of CoreMayNotImport whose subfolders are judged by themselves: net/mail parses, net dials.
-var exact = map[string]bool{"net": true}
