@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package cluster
+
+import "syscall"
+
+// dieWithParent puts a child into a group of its own. Only Linux can tie its life to ours: elsewhere a killed test
+// leaves its world running.
+func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// run starts the component and waits until it is ready. A component that does not get there is stopped again.
+func (w *World) run(ctx context.Context, c component) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startBound, fmt.Errorf("not within %s", startBound))
+	defer cancel()
+	args := slices.Concat(c.args, w.options.Args[c.name])
+	p, err := startProcess(c.name, w.path("bin/"+c.name), args, w.environment(c.env...), w.logFile(c.name))
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.running = append(w.running, &running{component: c, process: p})
+	w.mu.Unlock()
+	if err := p.waitReady(ctx, c.ready); err != nil {
+		_ = w.end(c.name, (*process).kill)
+		return err
+	}
+	return nil
+}
+
+// find returns the running component, or nil.
+func (w *World) find(name string) *running {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.IndexFunc(w.running, func(r *running) bool { return r.name == name }); i >= 0 {
+		return w.running[i]
+	}
+	return nil
+}
+
+// end ends the component by how and forgets it. One that is not running is no error.
+func (w *World) end(name string, how func(*process) error) error {
+	r := w.find(name)
+	if r == nil {
+		return nil
+	}
+	err := how(r.process)
+	w.mu.Lock()
+	w.running = slices.DeleteFunc(w.running, func(o *running) bool { return o == r })
+	w.mu.Unlock()
+	return err
+}
+
+// Restart stops the component in order, starts it again as it was and waits until it is ready.
+func (w *World) Restart(ctx context.Context, name string) error {
+	r := w.find(name)
+	if r == nil {
+		return fmt.Errorf("restart %s: it is not running", name)
+	}
+	if err := w.end(name, func(p *process) error { return p.stop(r.grace) }); err != nil {
+		return err
+	}
+	return w.run(ctx, r.component)
+}
+
+// Kill is kill -9 of the component; it returns once the process is gone. Revive starts it again.
+func (w *World) Kill(name string) error {
+	r := w.find(name)
+	if r == nil {
+		return fmt.Errorf("kill %s: it is not running", name)
+	}
+	return r.process.kill()
+}
+
+// Revive starts a component that was killed, or has ended by itself, as it was and waits until it is ready.
+func (w *World) Revive(ctx context.Context, name string) error {
+	r := w.find(name)
+	if r == nil || !r.process.ended() {
+		return fmt.Errorf("revive %s: it was not killed", name)
+	}
+	if err := w.end(name, (*process).kill); err != nil {
+		return err
+	}
+	return w.run(ctx, r.component)
+}
+
+// Running reports whether the component's process is there.
+func (w *World) Running(name string) bool {
+	r := w.find(name)
+	return r != nil && !r.process.ended()
+}
+
+// PIDs are the process ids of everything that runs in the world, by component.
+func (w *World) PIDs() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pids := map[string]int{}
+	for _, r := range w.running {
+		if !r.process.ended() {
+			pids[r.name] = r.process.cmd.Process.Pid
+		}
+	}
+	return pids
+}
+
+// LogTail is the end of the component's log, for a failure message.
+func (w *World) LogTail(name string) string { return tail(w.logFile(name)) }
+
+// LogDir has one file a component, named after it.
+func (w *World) LogDir() string { return w.path("logs") }
+
+func (w *World) logFile(name string) string { return w.path("logs/" + name + ".log") }
+
+// StartHolder builds the holder from the checkout and starts it beside Flux; args come after the usual ones.
+func (w *World) StartHolder(ctx context.Context, args ...string) error {
+	return w.startProduct(ctx, w.holder(args), "./sidecar")
+}
+
+// StopHolder stops the holder: with SIGTERM when graceful, else with SIGKILL.
+func (w *World) StopHolder(graceful bool) error { return w.stopProduct(Holder, graceful) }
+
+// StartGitmirror builds gitmirror from the checkout and starts it; args come after the usual ones. The API server
+// already sends audit events to its port.
+func (w *World) StartGitmirror(ctx context.Context, args ...string) error {
+	return w.startProduct(ctx, w.gitmirror(args), "./gitmirror")
+}
+
+// StopGitmirror stops gitmirror: with SIGTERM when graceful, else with SIGKILL.
+func (w *World) StopGitmirror(graceful bool) error { return w.stopProduct(Gitmirror, graceful) }
+
+// HolderStatusURL is where the holder serves its status page and metrics.
+func (w *World) HolderStatusURL() string { return "http://" + loopback(w.ports.holderStatus) }
+
+// GitmirrorMetricsURL is where gitmirror serves its metrics.
+func (w *World) GitmirrorMetricsURL() string {
+	return "http://" + loopback(w.ports.gitmirrorMetrics) + "/metrics"
+}
+
+func (w *World) startProduct(ctx context.Context, c component, pkg string) error {
+	if r := w.find(c.name); r != nil {
+		if !r.process.ended() {
+			return fmt.Errorf("start %s: it is already running", c.name)
+		}
+		if err := w.end(c.name, (*process).kill); err != nil {
+			return err
+		}
+	}
+	cache, err := openCache(w.options.Out)
+	if err != nil {
+		return err
+	}
+	path, err := cache.BuildProduct(ctx, w.root, c.name, pkg)
+	if err != nil {
+		return err
+	}
+	if err := (binaries{c.name: path}).linkInto(w.path("bin")); err != nil {
+		return err
+	}
+	return w.run(ctx, c)
+}
+
+func (w *World) stopProduct(name string, graceful bool) error {
+	r := w.find(name)
+	if r == nil {
+		return fmt.Errorf("stop %s: it is not running", name)
+	}
+	if graceful {
+		return w.end(name, func(p *process) error { return p.stop(r.grace) })
+	}
+	return w.end(name, (*process).kill)
+}
+
+// Kubectl runs kubectl as user and returns what it printed, errors included.
+func (w *World) Kubectl(ctx context.Context, user string, args ...string) (string, error) {
+	return w.KubectlInput(ctx, user, "", args...)
+}
+
+// KubectlInput is Kubectl with input on its standard input, as for `apply -f -`.
+func (w *World) KubectlInput(ctx context.Context, user, input string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, w.KubectlPath(), args...)
+	cmd.Env = w.environment("KUBECONFIG=" + w.Kubeconfig(user))
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("kubectl %s as %s: %w: %s", strings.Join(args, " "), user, err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
+}
+
+// KubectlPath is a kubectl of the API server's version.
+func (w *World) KubectlPath() string { return w.path("bin/kubectl") }

@@ -1,0 +1,83 @@
+// Package e2e tells stories on a real API server with real Flux and a real Git server. One world serves all of them; each
+// story has a team of its own. A world that cannot be started fails the suite: nothing here is ever skipped.
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/holdfast-gitops/holdfast/test/cluster"
+	"github.com/holdfast-gitops/holdfast/test/scene"
+)
+
+// storyBound is for one story, on a busy machine.
+const storyBound = SpecTimeout(3 * time.Minute)
+
+var world *cluster.World
+
+func TestStories(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Stories on a real cluster")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	// The world outlives the context of this node.
+	world, err = cluster.Start(context.WithoutCancel(ctx), cluster.Options{Out: GinkgoWriter})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(world.StartGitmirror(ctx)).To(Succeed())
+	Expect(world.StartHolder(ctx)).To(Succeed())
+}, NodeTimeout(40*time.Minute)) // a cold build of the control plane is most of it
+
+var _ = AfterSuite(func() {
+	if world != nil {
+		Expect(world.Stop()).To(Succeed())
+	}
+})
+
+var _ = ReportAfterEach(func(report SpecReport) {
+	if report.Failed() && world != nil {
+		AddReportEntry("holder", world.LogTail(cluster.Holder))
+		AddReportEntry("gitmirror", world.LogTail(cluster.Gitmirror))
+	}
+})
+
+// team furnishes a team, with quick timers unless o says otherwise.
+func team(ctx context.Context, o scene.Options) *scene.Team {
+	GinkgoHelper()
+	if o.Quiet == 0 {
+		o.Quiet = 500 * time.Millisecond
+	}
+	t, err := scene.New(ctx, world, o)
+	Expect(err).NotTo(HaveOccurred())
+	return t
+}
+
+// settledTeam is a team whose tip is applied and whose Kustomization is held.
+func settledTeam(ctx context.Context, o scene.Options) *scene.Team {
+	GinkgoHelper()
+	t := team(ctx, o)
+	_, err := t.AwaitApplied(ctx, head(ctx, t))
+	Expect(err).NotTo(HaveOccurred())
+	return t
+}
+
+// head is the hash of the branch's tip.
+func head(ctx context.Context, t *scene.Team) string {
+	GinkgoHelper()
+	hash, err := world.Git.Head(ctx, t.Name, "main")
+	Expect(err).NotTo(HaveOccurred())
+	return hash
+}
+
+// kubectl runs kubectl as user and returns what it printed.
+func kubectl(ctx context.Context, user string, args ...string) string {
+	GinkgoHelper()
+	out, err := world.Kubectl(ctx, user, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
