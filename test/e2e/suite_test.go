@@ -17,6 +17,9 @@ import (
 // storyBound is for one story, on a busy machine.
 const storyBound = SpecTimeout(3 * time.Minute)
 
+// healBound is for what is looked at again once a minute.
+const healBound = 90 * time.Second
+
 var world *cluster.World
 
 func TestStories(t *testing.T) {

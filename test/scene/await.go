@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,11 +21,18 @@ const (
 	lookEvery  = 20 * time.Millisecond // often enough to time a step by
 )
 
+// Within is the team with another bound for its waits, for what is looked at again only once a minute.
+func (t *Team) Within(bound time.Duration) *Team {
+	other := *t
+	other.bound = bound
+	return &other
+}
+
 // Await looks until done says true, at most for a minute. done also says what it saw, for the message when it never came
 // true. An error that another look may not have, such as an API server that restarts, is looked past until then.
 func (t *Team) Await(ctx context.Context, what string, done func(context.Context) (bool, string, error)) error {
 	saw := "nothing"
-	err := wait.PollUntilContextTimeout(ctx, lookEvery, awaitBound, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, lookEvery, t.bound, true, func(ctx context.Context) (bool, error) {
 		ok, now, err := done(ctx)
 		if err != nil {
 			saw = err.Error()
@@ -34,7 +42,7 @@ func (t *Team) Await(ctx context.Context, what string, done func(context.Context
 		return ok, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waited %s in vain for: %s; last seen: %s", awaitBound, what, saw)
+		return fmt.Errorf("waited %s in vain for: %s; last seen: %s", t.bound, what, saw)
 	}
 	return nil
 }
@@ -109,7 +117,19 @@ func (t *Team) AwaitCommit(ctx context.Context, before, email string) (gitserver
 	return c, err
 }
 
-// AwaitCondition waits until the condition of obj has the reason, and returns its message. conditions reads the fresh object.
+// IsTrue says whether the condition of the fresh object is True, and how it reads.
+func (t *Team) IsTrue(ctx context.Context, obj client.Object, ct v1alpha1.ConditionType) (bool, string, error) {
+	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		return false, "", err
+	}
+	c := status.Get(conditionsOf(obj), ct)
+	if c == nil {
+		return false, "no such condition", nil
+	}
+	return c.Status == metav1.ConditionTrue, c.Reason + ": " + c.Message, nil
+}
+
+// AwaitReason waits until the condition of obj has the reason, and returns its message.
 func (t *Team) AwaitReason(ctx context.Context, obj client.Object, ct v1alpha1.ConditionType, r v1alpha1.Reason) (string, error) {
 	message := ""
 	key := client.ObjectKeyFromObject(obj)

@@ -34,6 +34,8 @@ type Team struct {
 	Options
 	World  *cluster.World
 	Client client.Client // as the administrator
+
+	bound time.Duration // of every wait
 }
 
 // New furnishes the world for one team and waits until Flux has applied the repository's first commit.
@@ -48,7 +50,7 @@ func New(ctx context.Context, w *cluster.World, o Options) (*Team, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Team{Options: o, World: w, Client: c}
+	t := &Team{Options: o, World: w, Client: c, bound: awaitBound}
 	if err := w.CreateNamespace(ctx, o.Name); err != nil {
 		return nil, err
 	}
