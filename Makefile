@@ -14,6 +14,7 @@ LABEL    ?=
 
 race      := $(if $(RACE),-race)
 crds      := charts/holdfast/crds
+rbac      := charts/holdfast/files/rbac
 deepcopy  := api/v1alpha1/zz_generated.deepcopy.go
 controller-gen := $(GO) tool -modfile=hack/tools/go.mod controller-gen
 golangci-lint  := $(GO) tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
@@ -24,7 +25,7 @@ tidy-modules := . test hack/tools hack/lint
 all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux
 
 # The test module's packages that need no running world.
-test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/e2e' -e '/test/bench')
+test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/e2e' -e '/test/bench')
 
 .PHONY: help
 help: ## Print this help
@@ -64,7 +65,10 @@ test-unit: ## Tests that need no running world, the layer rule among them
 
 .PHONY: test-e2e
 test-e2e: ## Stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 keeps a failed world)
-	@echo '== stories against a real control plane and real Flux (the first run builds them)'
+	@echo '== real Kubernetes and Flux, built from their modules unless they are cached'
+	@$(GO) -C test run ./cluster/cmd/cluster -build
+	@test -n "$$LABEL" || { echo '== the world itself'; $(GO) -C test test $(race) -count=1 -timeout 15m -v ./cluster; }
+	@echo '== stories'
 	@$(GO) -C test test $(race) -count=1 -timeout 60m -v ./e2e/... -ginkgo.label-filter="$$LABEL"
 
 .PHONY: bench
@@ -94,10 +98,15 @@ lint: ## golangci-lint on both modules (its first run compiles it, which takes m
 	@echo '== golangci-lint, the test module'
 	@cd test && $(golangci-lint) run --config ../.golangci.yml
 
+# generated writes CRDs, deep copies and roles; $(1), $(2) and $(3) are the folders for each.
+generated = $(controller-gen) crd object paths=./api/... output:crd:dir=$(1) output:object:dir=$(2) && \
+  $(controller-gen) rbac:roleName=holdfast-holder,fileName=holder.yaml paths=./sidecar/... output:rbac:dir=$(3) && \
+  $(controller-gen) rbac:roleName=holdfast-gitmirror,fileName=gitmirror.yaml paths=./gitmirror/... output:rbac:dir=$(3)
+
 .PHONY: generate
-generate: ## Write the CRDs and deep copies again from the Go types
-	@echo '== controller-gen: $(crds), $(deepcopy)'
-	@$(controller-gen) object crd paths=./api/... output:crd:dir=$(crds) output:object:dir=$(dir $(deepcopy))
+generate: ## Write the CRDs, deep copies and roles again from the Go types and markers
+	@echo '== controller-gen: $(crds), $(deepcopy), $(rbac)'
+	@$(call generated,$(crds),$(dir $(deepcopy)),$(rbac))
 
 .PHONY: verify
 verify: verify-source ## Check generated files, formatting, vet, and every go.mod and go.sum; changes nothing
@@ -109,9 +118,9 @@ verify: verify-source ## Check generated files, formatting, vet, and every go.mo
 verify-source:
 	@echo '== generated files are up to date'
 	@new=$$(mktemp -d) && trap 'rm -rf "$$new"' EXIT && \
-	  $(controller-gen) object crd paths=./api/... output:crd:dir="$$new/crds" output:object:dir="$$new" && \
-	  diff -r $(crds) "$$new/crds" && diff $(deepcopy) "$$new/$(notdir $(deepcopy))" || \
-	  { echo 'verify: generated files differ from the Go types; run make generate' >&2; exit 1; }
+	  $(call generated,"$$new/crds","$$new","$$new/rbac") && \
+	  diff -r $(crds) "$$new/crds" && diff $(deepcopy) "$$new/$(notdir $(deepcopy))" && diff -r $(rbac) "$$new/rbac" || \
+	  { echo 'verify: generated files differ from the Go types and markers; run make generate' >&2; exit 1; }
 	@echo '== gofmt'
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo 'verify: not formatted; run gofmt -w on these:' "$$files" >&2; exit 1; }
 	@echo '== go vet'
