@@ -37,6 +37,7 @@ var Holdfast = Rules{
 		"gitmirror/branch/event.go",
 		"gitmirror/branch/state.go",
 		"gitmirror/branch/step.go",
+		"gitmirror/capture",
 		"gitmirror/conditions",
 		"gitmirror/manifest",
 		"gitmirror/window",
