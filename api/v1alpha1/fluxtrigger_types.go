@@ -9,7 +9,7 @@ type FluxTriggerSpec struct {
 	// KubeProviderRef names the cluster the Kustomization is in.
 	// +kubebuilder:default={name: "default"}
 	// +optional
-	KubeProviderRef KubeProviderReference `json:"kubeProviderRef,omitempty"`
+	KubeProviderRef KubeProviderReference `json:"kubeProviderRef,omitzero"`
 
 	// KustomizationRef names the Kustomization to hold.
 	KustomizationRef NamespacedReference `json:"kustomizationRef"`

@@ -26,7 +26,7 @@ type GitProviderSpec struct {
 
 	// Commit says how commits to this repository are made.
 	// +optional
-	Commit GitProviderCommit `json:"commit,omitempty"`
+	Commit GitProviderCommit `json:"commit,omitzero"`
 }
 
 // GitProviderCommit says how commits are made.
@@ -34,7 +34,7 @@ type GitProviderCommit struct {
 	// Committer of every commit; the author is who made the edit.
 	// +kubebuilder:default={name: "Holdfast", email: "holdfast@holdfast.invalid"}
 	// +optional
-	Committer Signature `json:"committer,omitempty"`
+	Committer Signature `json:"committer,omitzero"`
 }
 
 // Signature is a name and an e-mail address as Git writes them.

@@ -13,7 +13,7 @@ type GitTargetSpec struct {
 	// KubeProviderRef names the cluster that is mirrored.
 	// +kubebuilder:default={name: "default"}
 	// +optional
-	KubeProviderRef KubeProviderReference `json:"kubeProviderRef,omitempty"`
+	KubeProviderRef KubeProviderReference `json:"kubeProviderRef,omitzero"`
 
 	// Branch that is written; the GitProvider's allowedBranches must admit it.
 	// +kubebuilder:validation:MinLength=1
@@ -32,7 +32,7 @@ type GitTargetSpec struct {
 	// Commit says when edits of one author become a commit.
 	// +kubebuilder:default={}
 	// +optional
-	Commit CommitWindow `json:"commit,omitempty"`
+	Commit CommitWindow `json:"commit,omitzero"`
 
 	// ApplyTriggerRef names the trigger in this namespace that holds the applier of this folder. Without it nothing is
 	// ever asked to apply.

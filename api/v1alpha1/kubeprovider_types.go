@@ -10,7 +10,7 @@ type KubeProviderSpec struct {
 
 	// AllowCrossNamespace grants every namespace powers outside itself. Nothing is granted by default.
 	// +optional
-	AllowCrossNamespace CrossNamespaceGrants `json:"allowCrossNamespace,omitempty"`
+	AllowCrossNamespace CrossNamespaceGrants `json:"allowCrossNamespace,omitzero"`
 }
 
 // CrossNamespaceGrants are powers an administrator hands to every namespace; they are a delegation, not the owner's consent.
