@@ -76,7 +76,7 @@ func (w *World) controllerManager() component {
 	}}
 }
 
-// fluxArgs are common to Flux's controllers.
+// flux is a controller of Flux; args are its own, after what both take.
 func (w *World) flux(name, user string, metrics, health int, args ...string) component {
 	return component{name: name, grace: 5 * time.Second, ready: w.answers("http://" + loopback(health) + "/readyz"),
 		env: []string{"KUBECONFIG=" + w.Kubeconfig(user), "RUNTIME_NAMESPACE=" + FluxNamespace},
@@ -99,7 +99,7 @@ func (w *World) kustomizeController() component {
 func (w *World) holder(extra []string) component {
 	return component{name: Holder, grace: 10 * time.Second, ready: dials(w.ports.holderStatus), args: append([]string{
 		"--kubeconfig=" + w.Kubeconfig(HolderUser),
-		"--status-address=" + loopback(w.ports.holderStatus),
+		"--metrics-bind-address=" + loopback(w.ports.holderStatus),
 	}, extra...)}
 }
 

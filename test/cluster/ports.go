@@ -56,16 +56,17 @@ func takePorts() (*ports, error) {
 // takePort returns the first free port from the given one on, around the end of the range.
 func takePort(from int) (int, *buildcache.Lock, error) {
 	const size = lastPort - firstPort + 1
+	reservations := filepath.Join(os.TempDir(), fmt.Sprintf("holdfast-ports-%d", os.Getuid())) // nobody else could write there
 	for i := range size {
 		port := firstPort + (from-firstPort+i)%size
-		lock, err := buildcache.TryLock(filepath.Join(os.TempDir(), "holdfast-ports", strconv.Itoa(port)))
+		lock, err := buildcache.TryLock(filepath.Join(reservations, strconv.Itoa(port)))
 		if err != nil {
 			return 0, nil, err
 		}
 		if lock == nil {
 			continue
 		}
-		if listens := tryListen(port); listens {
+		if canListen(port) {
 			return port, lock, nil
 		}
 		lock.Release()
@@ -73,7 +74,7 @@ func takePort(from int) (int, *buildcache.Lock, error) {
 	return 0, nil, errNoPort
 }
 
-func tryListen(port int) bool {
+func canListen(port int) bool {
 	l, err := net.Listen("tcp", loopback(port))
 	return err == nil && l.Close() == nil
 }

@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+)
+
+// StartHolder builds the holder from the checkout and starts it beside Flux; args come after the usual ones.
+func (w *World) StartHolder(ctx context.Context, args ...string) error {
+	return w.startProduct(ctx, w.holder(args), "./sidecar")
+}
+
+// StopHolder stops the holder: with SIGTERM when graceful, else with SIGKILL.
+func (w *World) StopHolder(graceful bool) error { return w.stopProduct(Holder, graceful) }
+
+// StartGitmirror builds gitmirror from the checkout and starts it; args come after the usual ones. The API server
+// already sends audit events to its port.
+func (w *World) StartGitmirror(ctx context.Context, args ...string) error {
+	return w.startProduct(ctx, w.gitmirror(args), "./gitmirror")
+}
+
+// StopGitmirror stops gitmirror: with SIGTERM when graceful, else with SIGKILL.
+func (w *World) StopGitmirror(graceful bool) error { return w.stopProduct(Gitmirror, graceful) }
+
+// HolderStatusURL is where the holder serves its status page and metrics.
+func (w *World) HolderStatusURL() string { return "http://" + loopback(w.ports.holderStatus) }
+
+// GitmirrorMetricsURL is where gitmirror serves its metrics.
+func (w *World) GitmirrorMetricsURL() string {
+	return "http://" + loopback(w.ports.gitmirrorMetrics) + "/metrics"
+}
+
+func (w *World) startProduct(ctx context.Context, c component, pkg string) error {
+	if r := w.find(c.name); r != nil {
+		if !r.process.ended() {
+			return fmt.Errorf("start %s: it is already running", c.name)
+		}
+		if err := w.end(c.name, (*process).kill); err != nil {
+			return err
+		}
+	}
+	cache, err := openCache(w.options.Out)
+	if err != nil {
+		return err
+	}
+	path, err := cache.BuildProduct(ctx, w.root, c.name, pkg)
+	if err != nil {
+		return err
+	}
+	if err := (binaries{c.name: path}).linkInto(w.path("bin")); err != nil {
+		return err
+	}
+	return w.run(ctx, c)
+}
+
+func (w *World) stopProduct(name string, graceful bool) error {
+	r := w.find(name)
+	if r == nil {
+		return fmt.Errorf("stop %s: it is not running", name)
+	}
+	if graceful {
+		return w.end(name, func(p *process) error { return p.stop(r.grace) })
+	}
+	return w.end(name, (*process).kill)
+}
