@@ -10,7 +10,7 @@ import (
 )
 
 // maxWork bounds the bytes that one Edit parses: the document's size for each change that is left to make.
-const maxWork = 64 << 20
+const maxWork = 32 << 20
 
 // Edit returns file with changes made in its document number index, counted from 0. Every byte that no change names
 // stays. Changes the document already means are skipped; where that leaves none, file itself is returned. The result has
@@ -82,7 +82,7 @@ func editDocument(text []byte, changes []Change) ([]byte, error) {
 		return nil, fmt.Errorf("read the edited document back: %w", err)
 	}
 	if !sameValue(got, want) {
-		return nil, fmt.Errorf("the edited document would not mean its changes: %w", ErrNoExactHome)
+		return nil, noHome(changes[0].Path, "or a field changed with it would not mean what it should")
 	}
 	return text, nil
 }

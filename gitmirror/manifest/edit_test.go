@@ -112,6 +112,7 @@ func TestEditRefusesAChangeWithoutAnExactHome(t *testing.T) {
 		{"an alias itself", "kind: X\na: &a 1\nspec: *a\n", "spec", false, "spec"},
 		{"a key that a merge key brings", "kind: X\na: &a {b: 1}\nspec:\n  <<: *a\n  c: 1\n", "spec.b", false, "spec.b"},
 		{"a key that a merge key brings is not removed", "kind: X\na: &a {b: 1}\nspec:\n  <<: *a\n  c: 1\n", "spec.b", true, "spec.b"},
+		{"a key whose removal would bring the merge key's own back", "kind: X\na: &a {b: 1}\nspec:\n  <<: *a\n  b: 2\n", "spec.b", true, "spec.b"},
 		{"what holds an anchor is not removed", "kind: X\na: {b: &b 1}\nspec: *b\n", "a", true, "a"},
 		{"an element that Git lacks has no insides", "kind: X\nspec:\n- name: a\n", "spec[b].image", false, "spec[b]"},
 		{"an element whose name is there twice", "kind: X\nspec:\n- name: a\n- name: a\n", "spec[a].image", false, "spec[a]"},
