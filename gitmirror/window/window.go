@@ -46,7 +46,7 @@ type State[P any] struct {
 	closed uint64
 }
 
-// Event is what Step folds into a State: Edit, Tick or Close.
+// Event is what Step folds into a State: Edit, Tick, Close or CloseAll.
 type Event[P any] interface{ event(P) }
 
 // Edit is one edit that belongs into a commit window.
@@ -68,9 +68,13 @@ type Close[P any] struct {
 	Target types.NamespacedName
 }
 
-func (Edit[P]) event(P)  {}
-func (Tick[P]) event(P)  {}
-func (Close[P]) event(P) {}
+// CloseAll ends every open commit window.
+type CloseAll[P any] struct{ Now time.Time }
+
+func (Edit[P]) event(P)     {}
+func (Tick[P]) event(P)     {}
+func (Close[P]) event(P)    {}
+func (CloseAll[P]) event(P) {}
 
 // Closed is the effect of Step: this window is over and becomes a commit.
 type Closed[P any] struct {
@@ -88,6 +92,10 @@ func Step[P any](s State[P], e Event[P]) (State[P], []Closed[P]) {
 	case Close[P]:
 		s, out := s.expire(e.Now)
 		s, more := s.close(func(w Window[P]) bool { return w.Target == e.Target })
+		return s, append(out, more...)
+	case CloseAll[P]:
+		s, out := s.expire(e.Now)
+		s, more := s.close(func(Window[P]) bool { return true })
 		return s, append(out, more...)
 	case Edit[P]:
 		s, out := s.expire(e.Now)
@@ -130,8 +138,7 @@ func (s State[P]) take(e Edit[P]) State[P] {
 
 // expire closes every window whose time has come, the earliest deadline first.
 func (s State[P]) expire(now time.Time) (State[P], []Closed[P]) {
-	s, out := s.close(func(w Window[P]) bool { return !w.closesAt().After(now) })
-	return s, out
+	return s.close(func(w Window[P]) bool { return !w.closesAt().After(now) })
 }
 
 // close closes the windows that over names, the earliest deadline first, in order of opening among equals.

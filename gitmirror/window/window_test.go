@@ -66,6 +66,8 @@ func TestStepClosesCommitWindows(t *testing.T) {
 		{"repeated edits of one object are all kept", []window.Event[string]{edit(0, "apps", "alice", "a"), edit(0, "apps", "alice", "a"), tick(60)}, "1 apps/alice:a,a"},
 		{"close ends one target only", []window.Event[string]{edit(0, "apps", "alice", "a"), edit(0, "infra", "alice", "b"),
 			window.Close[string]{Now: second(1), Target: target("infra")}}, "1 infra/alice:b"},
+		{"close all ends every target", []window.Event[string]{edit(0, "apps", "alice", "a"), edit(1, "infra", "alice", "b"),
+			window.CloseAll[string]{Now: second(2)}}, "1 apps/alice:a; 2 infra/alice:b"},
 		{"closing what is not open is nothing", []window.Event[string]{window.Close[string]{Now: second(1), Target: target("infra")}}, ""},
 	} {
 		t.Run(row.says, func(t *testing.T) {

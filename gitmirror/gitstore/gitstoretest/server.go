@@ -158,7 +158,8 @@ func (s *Server) Tip(branch string) string {
 }
 
 // Push is the second writer: it puts a commit by author with these files on the branch, straight into the repository. It
-// returns the new tip. A file named with a leading "@" is a symlink to its content; one with a leading "!" is executable.
+// returns the new tip. A file named with a leading "@" is a symlink to its content, one with "!" is executable, one with
+// "-" is removed.
 func (s *Server) Push(branch, author, message string, files map[string]string) string {
 	s.t.Helper()
 	var in strings.Builder
@@ -175,6 +176,9 @@ func (s *Server) Push(branch, author, message string, files map[string]string) s
 			mode, path = "120000", name[1:]
 		case '!':
 			mode, path = "100755", name[1:]
+		case '-':
+			fmt.Fprintf(&in, "D %s\n", name[1:])
+			continue
 		}
 		fmt.Fprintf(&in, "M %s inline %s\n%s", mode, path, data(files[name]))
 	}

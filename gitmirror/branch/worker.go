@@ -1,0 +1,194 @@
+package branch
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
+)
+
+var (
+	// ErrUnknownTarget: an edit names a target that is not set, or was removed.
+	ErrUnknownTarget = errors.New("no such target on this branch")
+	// ErrStopped: the worker takes no more edits.
+	ErrStopped = errors.New("the branch worker has stopped")
+)
+
+// Options say how a worker works. Repository, Planner, Branch and Committer are required.
+type Options struct {
+	Repository Repository
+	Planner    Planner
+	// Branch is the short name, such as main.
+	Branch string
+	// Committer of every commit; the time is set for each.
+	Committer gitstore.Signature
+	// Poll is how often the remote tip is looked at when nothing else does. Default 10s.
+	Poll time.Duration
+	// MaxBytes bounds the edits kept; above it Submit waits. Default 64 MiB.
+	MaxBytes int64
+	// Drain bounds how long Run goes on pushing what it has after its context ended. Default 20s.
+	Drain time.Duration
+	// OnChange is called after Snapshot may have changed, from the worker's goroutine. It must not block. May be nil.
+	OnChange func()
+	// Clock is the real one by default.
+	Clock clock.Clock
+	// Prefix of write IDs, unique to this process. Random by default.
+	Prefix string
+}
+
+// Worker owns one branch of one repository. Make it with New, then call Run once.
+type Worker struct {
+	opts    Options
+	perform func(context.Context, Effect) Event
+
+	wake chan struct{} // holds one token while the inbox has something
+
+	mu       sync.Mutex
+	inbox    []Event
+	bytes    int64         // of edits in the inbox and in the state
+	room     chan struct{} // closed and replaced when bytes shrinks
+	known    map[types.NamespacedName]bool
+	snapshot Snapshot
+	stopped  bool
+}
+
+// New returns a worker that has not started.
+func New(opts Options) *Worker {
+	if opts.Poll <= 0 {
+		opts.Poll = 10 * time.Second
+	}
+	if opts.MaxBytes <= 0 {
+		opts.MaxBytes = 64 << 20
+	}
+	if opts.Drain <= 0 {
+		opts.Drain = 20 * time.Second
+	}
+	if opts.OnChange == nil {
+		opts.OnChange = func() {}
+	}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Prefix == "" {
+		opts.Prefix = rand.Text()
+	}
+	w := &Worker{
+		opts: opts, wake: make(chan struct{}, 1), room: make(chan struct{}), known: map[types.NamespacedName]bool{},
+		snapshot: Snapshot{Targets: map[types.NamespacedName]TargetState{}},
+	}
+	p := &performer{repo: opts.Repository, planner: opts.Planner, branch: opts.Branch, committer: opts.Committer, now: w.now}
+	w.perform = p.perform
+	return w
+}
+
+func (w *Worker) now() time.Time { return w.opts.Clock.Now().UTC() }
+
+// Submit takes an edit. While the edits kept weigh too much it waits until some are pushed or ctx ends; an edit that was
+// taken is never dropped, and from then on Snapshot says Busy until it is settled. ErrUnknownTarget and ErrStopped say that it was not taken.
+func (w *Worker) Submit(ctx context.Context, e Edit) error {
+	size := weight(e)
+	for {
+		w.mu.Lock()
+		switch {
+		case w.stopped:
+			w.mu.Unlock()
+			return ErrStopped
+		case !w.known[e.Target]:
+			w.mu.Unlock()
+			return fmt.Errorf("%s: %w", e.Target, ErrUnknownTarget)
+		case w.bytes == 0 || w.bytes+size <= w.opts.MaxBytes:
+			w.bytes += size
+			taken := Edited{Now: w.now(), Edit: e, Bytes: size}
+			w.post(taken)
+			w.snapshot = w.snapshot.with(taken)
+			w.mu.Unlock()
+			return nil
+		}
+		room := w.room
+		w.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for earlier edits to be pushed: %w", ctx.Err())
+		}
+	}
+}
+
+// SetTarget makes a target write to this branch, or changes how.
+func (w *Worker) SetTarget(name types.NamespacedName, settings TargetSettings) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known[name] = true
+	w.post(TargetSet{Now: w.now(), Target: name, Settings: settings})
+}
+
+// RemoveTarget ends a target. Edits that were taken are pushed first, unless its folder cannot be written.
+func (w *Worker) RemoveTarget(name types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known[name] {
+		delete(w.known, name)
+		w.post(TargetRemoved{Now: w.now(), Target: name})
+	}
+}
+
+// Snapshot returns what is known now.
+func (w *Worker) Snapshot() Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.snapshot
+}
+
+// post puts an event into the inbox. The caller holds the lock.
+func (w *Worker) post(e Event) {
+	w.inbox = append(w.inbox, e)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the inbox.
+func (w *Worker) take() []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.inbox
+	w.inbox = nil
+	return events
+}
+
+// publish makes the state visible, and room for waiting edits.
+func (w *Worker) publish(s State) {
+	w.mu.Lock()
+	w.snapshot = s.Snapshot()
+	kept := s.Bytes()
+	for _, e := range w.inbox {
+		if e, ok := e.(Edited); ok {
+			kept += e.Bytes
+			w.snapshot = w.snapshot.with(e)
+		}
+	}
+	if kept < w.bytes {
+		close(w.room)
+		w.room = make(chan struct{})
+	}
+	w.bytes = kept
+	w.mu.Unlock()
+	w.opts.OnChange()
+}
+
+// stop refuses further edits and wakes those that wait.
+func (w *Worker) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	close(w.room)
+	w.room = make(chan struct{})
+}

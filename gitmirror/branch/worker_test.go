@@ -1,0 +1,437 @@
+package branch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/holdfast-gitops/holdfast/gitmirror/author"
+	"github.com/holdfast-gitops/holdfast/gitmirror/branch"
+	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
+	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore/gitstoretest"
+	"github.com/holdfast-gitops/holdfast/gitmirror/manifest"
+)
+
+var morning = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+// world is a worker on a real repository, with a clock that moves only when told.
+type world struct {
+	testing.TB
+	server *gitstoretest.Server
+	clock  *testclock.FakeClock
+	worker *branch.Worker
+	stop   context.CancelFunc
+	ended  chan error
+	change chan struct{}
+}
+
+// start runs a worker on a repository with these files; without any the repository is empty.
+func start(t testing.TB, files map[string]string, change ...func(*branch.Options)) *world {
+	t.Helper()
+	w := &world{TB: t, server: gitstoretest.New(t), clock: testclock.NewFakeClock(morning), ended: make(chan error, 1), change: make(chan struct{}, 1)}
+	if len(files) > 0 {
+		w.server.Push("main", "bob", "start", files)
+	}
+	repo, err := gitstore.Open(t.TempDir(), w.server.URL, gitstore.Options{
+		Timeout: 20 * time.Second,
+		Credentials: func(context.Context) (gitstore.Credentials, error) {
+			return gitstore.Credentials{Username: gitstoretest.Username, Password: gitstoretest.Password}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := branch.Options{
+		Repository: repo, Planner: manifest.NewIndex(1000), Branch: "main", Clock: w.clock, Prefix: "test", Poll: time.Minute,
+		Committer: gitstore.Signature{Name: "Holdfast", Email: "holdfast@holdfast.invalid"},
+		OnChange: func() {
+			select {
+			case w.change <- struct{}{}:
+			default:
+			}
+		},
+	}
+	for _, f := range change {
+		f(&opts)
+	}
+	w.worker = branch.New(opts)
+	ctx, cancel := context.WithCancel(context.Background())
+	w.stop = cancel
+	go func() {
+		w.ended <- w.worker.Run(ctx)
+		close(w.ended)
+	}()
+	t.Cleanup(func() {
+		w.server.Intercept(nil)
+		cancel()
+		w.ends()
+	})
+	return w
+}
+
+// ends waits for the worker to end, moving the clock past whatever it waits for, and returns what it said.
+func (w *world) ends() error {
+	for {
+		select {
+		case err := <-w.ended:
+			return err
+		case <-time.After(pace):
+			w.clock.Step(time.Minute)
+		}
+	}
+}
+
+// pace is how often the clock is moved again, in real time: a step taken just before the worker looked at the clock
+// wakes nobody.
+const pace = 20 * time.Millisecond
+
+// until waits for the snapshot to say so. The wait is for real work, on a clock that does not move.
+func (w *world) until(what string, ok func(branch.Snapshot) bool) branch.Snapshot {
+	w.Helper()
+	timeout := time.After(30 * time.Second)
+	for {
+		s := w.worker.Snapshot()
+		if ok(s) {
+			return s
+		}
+		select {
+		case <-w.change:
+		case <-timeout:
+			w.Fatalf("waited for %s: %+v", what, s)
+		}
+	}
+}
+
+func (w *world) settled() branch.Snapshot {
+	w.Helper()
+	return w.until("everything to be pushed", func(s branch.Snapshot) bool { return s.TipKnown && !s.Busy && s.Err == nil })
+}
+
+// retried moves the clock past every backoff until the snapshot says so.
+func (w *world) retried(what string, ok func(branch.Snapshot) bool) branch.Snapshot {
+	w.Helper()
+	timeout := time.After(30 * time.Second)
+	for {
+		s := w.worker.Snapshot()
+		if ok(s) {
+			return s
+		}
+		w.clock.Step(time.Minute)
+		select {
+		case <-time.After(pace):
+		case <-timeout:
+			w.Fatalf("waited for %s: %+v", what, s)
+		}
+	}
+}
+
+func (w *world) edit(target, by, object, value string) {
+	w.Helper()
+	if err := w.worker.Submit(w.Context(), configMap(target, by, object, value)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func name(target string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "team-a", Name: target}
+}
+
+// configMap is an edit that sets data.value of a ConfigMap, which it makes where there is none.
+func configMap(target, by, object, value string) branch.Edit {
+	return branch.Edit{Target: name(target), Author: author.Of(by), At: morning, Intent: manifest.Intent{
+		Object:   manifest.Identity{Version: "v1", Kind: "ConfigMap", Namespace: "team-a", Name: object},
+		Resource: "configmaps", Create: true,
+		Changes: []manifest.Change{{Path: manifest.Path{{Key: "data"}, {Key: "value"}}, Value: value}},
+		Whole: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": object, "namespace": "team-a"},
+			"data": map[string]any{"value": value}},
+	}}
+}
+
+func manifestOf(object, value string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: team-a\ndata:\n  value: %q # keep\n", object, value)
+}
+
+var atOnce = branch.TargetSettings{Folder: "apps"}
+
+func TestAnEditBecomesACommitByItsAuthor(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.edit("apps", "alice@example.org", "web", "2")
+	s := w.settled()
+	w.server.Fsck()
+	got := w.server.Git("log", "-1", "--format=%an|%ae|%aI|%cn|%B", "main")
+	want := "alice@example.org|alice@example.org|2026-03-04T05:06:07+00:00|Holdfast|update ConfigMap team-a/web\n\nHoldfast-Write: test-1\n"
+	if strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("commit is\n%s\nwant\n%s", got, want)
+	}
+	if got := w.server.Git("diff", "--numstat", "main~1", "main"); got != "1\t1\tapps/web.yaml" {
+		t.Errorf("changed %q", got)
+	}
+	if s.Tip != w.server.Tip("main") || !s.TipOurs || s.Targets[name("apps")].Pushed != s.Tip {
+		t.Errorf("snapshot %+v", s)
+	}
+}
+
+func TestEditsOfOneCommitWindowAreOneCommit(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Idle: 5 * time.Second, Max: time.Minute})
+	w.edit("apps", "alice", "web", "2")
+	w.edit("apps", "alice", "db", "1")
+	w.edit("apps", "alice", "web", "3")
+	w.until("the window to open", func(s branch.Snapshot) bool { return s.Busy && s.TipKnown })
+	w.retried("the window to close", func(s branch.Snapshot) bool { return !s.Busy })
+	if got := w.server.Git("rev-list", "--count", "main"); got != "2" {
+		t.Errorf("%s commits, want 2", got)
+	}
+	if got := w.server.Git("show", "main:apps/web.yaml"); !strings.Contains(got, `value: "3" # keep`) {
+		t.Errorf("web is\n%s", got)
+	}
+}
+
+// B43
+func TestASecondWriterBeforeEveryPushLosesAndDoublesNothing(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "start")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	const rounds = 20
+	var want []string
+	for round := range rounds {
+		value, by := fmt.Sprint("round ", round), []string{"alice", "carol"}[round%2]
+		bob := func() {
+			w.server.BeforePush(nil)
+			w.server.Push("main", "bob", fmt.Sprint("bob ", round), map[string]string{fmt.Sprintf("bob/%d", round): "x"})
+		}
+		if round%2 == 0 {
+			bob()
+		} else {
+			w.server.BeforePush(bob)
+		}
+		w.edit("apps", by, "web", value)
+		w.settled()
+		want = append(want, "bob", by)
+		if got := w.server.Git("show", "main:apps/web.yaml"); !strings.Contains(got, `"`+value+`"`) {
+			t.Fatalf("round %d: web is\n%s", round, got)
+		}
+	}
+	w.server.Fsck()
+	got := strings.Fields(w.server.Git("log", "--reverse", "--format=%an", "main~"+fmt.Sprint(2*rounds)+"..main"))
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("authors %v, want %v", got, want)
+	}
+	if got := w.server.Git("rev-list", "--count", "main"); got != fmt.Sprint(1+2*rounds) {
+		t.Errorf("%s commits, want %d", got, 1+2*rounds)
+	}
+	if got := w.worker.Snapshot().ForeignMoves; got != rounds {
+		t.Errorf("%d foreign moves, want %d", got, rounds)
+	}
+}
+
+// B44
+func TestARejectedPushIsReportedAndKept(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	base := w.server.Tip("main")
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.server.Hook(`echo "main is protected" >&2; exit 1`)
+	w.edit("apps", "alice", "web", "2")
+	s := w.until("the rejection", func(s branch.Snapshot) bool { return s.Err != nil })
+	var rejected *gitstore.RejectedError
+	if !errors.As(s.Err, &rejected) || !strings.Contains(rejected.Text, "main is protected") {
+		t.Errorf("error %v", s.Err)
+	}
+	if !s.Busy || s.Tip != base || s.Targets[name("apps")].Pushed != "" || s.Targets[name("apps")].Pending != 1 {
+		t.Errorf("snapshot %+v", s)
+	}
+	before := w.server.Requests.Load()
+	w.edit("apps", "bob", "web", "3") // while backing off
+	w.until("the second edit", func(s branch.Snapshot) bool { return s.Targets[name("apps")].Pending == 2 })
+	if got := w.server.Requests.Load(); got != before {
+		t.Errorf("%d requests while backing off", got-before)
+	}
+	w.server.Hook("")
+	w.retried("both to be pushed", func(s branch.Snapshot) bool { return !s.Busy && s.Err == nil })
+	if got := w.server.Git("log", "--format=%an", "-2", "main"); got != "bob\nalice" {
+		t.Errorf("authors %q", got)
+	}
+}
+
+func TestAnOutageLosesNothing(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.settled()
+	w.server.Intercept(func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) { gitstoretest.Hangup(rw) })
+	for i, by := range []string{"alice", "bob", "carol"} {
+		w.edit("apps", by, "web", fmt.Sprint("during ", i))
+	}
+	s := w.until("the outage", func(s branch.Snapshot) bool { return s.Err != nil })
+	if !errors.Is(s.Err, gitstore.ErrUnreachable) || s.ErrSince.IsZero() {
+		t.Errorf("error %v since %v", s.Err, s.ErrSince)
+	}
+	w.server.Intercept(nil)
+	w.retried("everything to be pushed", func(s branch.Snapshot) bool { return !s.Busy && s.Err == nil })
+	if got := w.server.Git("log", "--format=%an", "--reverse", "main"); got != "bob\nalice\nbob\ncarol" {
+		t.Errorf("authors %q", got)
+	}
+}
+
+func TestALostAnswerUnderSomebodyElsesPushMakesNoSecondCommit(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.settled()
+	var first bool // the push needs the refs once before it is sent
+	w.server.Intercept(func(rw http.ResponseWriter, req *http.Request, serve http.Handler) {
+		switch {
+		case gitstoretest.IsPush(req):
+			serve.ServeHTTP(httptest.NewRecorder(), req)
+			w.server.Push("main", "bob", "on top", map[string]string{"bob": "x"})
+			gitstoretest.Hangup(rw)
+		case !first:
+			first = true
+			serve.ServeHTTP(rw, req)
+		default:
+			gitstoretest.Hangup(rw)
+		}
+	})
+	w.edit("apps", "alice", "web", "2")
+	w.until("the lost answer", func(s branch.Snapshot) bool { return s.Err != nil })
+	w.server.Intercept(nil)
+	s := w.retried("the commit to be found", func(s branch.Snapshot) bool { return !s.Busy && s.Err == nil })
+	if got := w.server.Git("log", "--format=%an", "main"); got != "bob\nalice\nbob" {
+		t.Errorf("authors %q", got)
+	}
+	if s.TipOurs || s.Targets[name("apps")].Pushed != w.server.Git("rev-parse", "main~1") {
+		t.Errorf("snapshot %+v", s)
+	}
+}
+
+// B46
+func TestTheFirstCommitMakesTheBranchOfAnEmptyRepository(t *testing.T) {
+	w := start(t, nil)
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.edit("apps", "alice", "web", "1")
+	w.settled()
+	w.server.Fsck()
+	if got := w.server.Git("log", "--format=%an", "main"); got != "alice" {
+		t.Errorf("authors %q", got)
+	}
+}
+
+func TestAKustomizeFolderDoesNotStopTheOtherTargets(t *testing.T) {
+	w := start(t, map[string]string{"built/kustomization.yaml": "resources: []\n", "apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("built"), branch.TargetSettings{Folder: "built"})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.edit("built", "alice", "web", "2")
+	w.edit("apps", "bob", "web", "2")
+	s := w.until("bob's commit", func(s branch.Snapshot) bool { return s.Targets[name("apps")].Pushed != "" })
+	built := s.Targets[name("built")]
+	if !errors.Is(built.Err, manifest.ErrKustomizeFolder) || built.Pending != 1 || !s.Busy || s.Err != nil {
+		t.Errorf("snapshot %+v", s)
+	}
+	// It heals when the folder does.
+	w.server.Push("main", "carol", "plain manifests", map[string]string{"-built/kustomization.yaml": ""})
+	w.retried("alice's commit", func(s branch.Snapshot) bool { return !s.Busy })
+}
+
+func TestARefusedEditIsReportedAndTheRestGoesOn(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Idle: time.Second, Max: time.Minute})
+	gone := configMap("apps", "alice", "gone", "1")
+	gone.Intent.Create = false
+	if err := w.worker.Submit(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	w.edit("apps", "alice", "web", "2")
+	w.until("the window to open", func(s branch.Snapshot) bool { return s.Busy })
+	s := w.retried("the commit", func(s branch.Snapshot) bool { return !s.Busy && s.TipOurs })
+	refused := s.Targets[name("apps")].Refused
+	if len(refused) != 1 || refused[0].Object.Name != "gone" || refused[0].Author.Name != "alice" || refused[0].Sequence != 1 {
+		t.Errorf("refused %+v", refused)
+	}
+}
+
+func TestSubmitWaitsWhileTooMuchIsKept(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")}, func(o *branch.Options) { o.MaxBytes = 1000 })
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.settled()
+	w.server.Intercept(func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) { gitstoretest.Hangup(rw) })
+	w.edit("apps", "alice", "web", strings.Repeat("large", 1000)) // alone it is taken whatever it weighs
+	w.until("the outage", func(s branch.Snapshot) bool { return s.Err != nil })
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := w.worker.Submit(short, configMap("apps", "bob", "web", "2")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Submit() = %v, want to wait", err)
+	}
+	taken := make(chan error, 1)
+	go func() { taken <- w.worker.Submit(t.Context(), configMap("apps", "bob", "web", "3")) }()
+	w.server.Intercept(nil)
+	w.retried("alice's edit to be pushed", func(s branch.Snapshot) bool { return s.TipOurs })
+	if err := <-taken; err != nil {
+		t.Fatal(err)
+	}
+	w.until("bob's commit", func(branch.Snapshot) bool { return w.server.Git("log", "-1", "--format=%an", "main") == "bob" })
+}
+
+func TestStoppingPushesWhatACommitWindowHolds(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Idle: time.Hour, Max: time.Hour})
+	w.edit("apps", "alice", "web", "2")
+	w.stop()
+	if err := <-w.ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := w.server.Git("log", "-1", "--format=%an", "main"); got != "alice" {
+		t.Errorf("author %q", got)
+	}
+	if err := w.worker.Submit(t.Context(), configMap("apps", "bob", "web", "3")); !errors.Is(err, branch.ErrStopped) {
+		t.Errorf("Submit() = %v", err)
+	}
+}
+
+func TestStoppingDuringAnOutageEndsAndSaysWhatIsLeft(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.settled()
+	w.server.Intercept(func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) { gitstoretest.Hangup(rw) })
+	w.edit("apps", "alice", "web", "2")
+	w.until("the outage", func(s branch.Snapshot) bool { return s.Err != nil })
+	w.stop()
+	if err := w.ends(); err == nil || !strings.Contains(err.Error(), "1 commits not pushed") {
+		t.Errorf("Run() = %v", err)
+	}
+}
+
+func TestAnEditForAnUnknownTargetIsNotTaken(t *testing.T) {
+	w := start(t, nil)
+	if err := w.worker.Submit(t.Context(), configMap("apps", "alice", "web", "1")); !errors.Is(err, branch.ErrUnknownTarget) {
+		t.Errorf("Submit() = %v", err)
+	}
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.edit("apps", "alice", "web", "1")
+	w.worker.RemoveTarget(name("apps"))
+	if err := w.worker.Submit(t.Context(), configMap("apps", "alice", "web", "2")); !errors.Is(err, branch.ErrUnknownTarget) {
+		t.Errorf("Submit() = %v", err)
+	}
+	s := w.until("the target to be forgotten", func(s branch.Snapshot) bool { return s.TipOurs && len(s.Targets) == 0 })
+	if s.Tip != w.server.Tip("main") {
+		t.Errorf("snapshot %+v", s)
+	}
+}
+
+func BenchmarkEditToPushed(b *testing.B) {
+	w := start(b, map[string]string{"apps/web.yaml": manifestOf("web", "0")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.settled()
+	n := 0
+	for b.Loop() {
+		n++
+		tip := w.worker.Snapshot().Tip
+		w.edit("apps", "alice", "web", fmt.Sprint(n))
+		w.until("the push", func(s branch.Snapshot) bool { return s.Tip != tip })
+	}
+}
