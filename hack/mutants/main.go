@@ -12,6 +12,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -23,28 +24,35 @@ func main() {
 	only := flag.String("only", "", "run only the mutant of this name")
 	list := flag.Bool("list", false, "print the mutants and run none")
 	flag.Parse()
-
-	chosen := pick(mutants, *only)
-	if len(chosen) == 0 {
-		fmt.Fprintf(os.Stderr, "mutants: no mutant is named %q; -list prints the names\n", *only)
-		os.Exit(2)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *only, *list)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
 	}
-	if *list {
+}
+
+// run runs or lists the mutants chosen; an error says why not every one of them was noticed.
+func run(ctx context.Context, only string, list bool) error {
+	chosen := pick(mutants, only)
+	if len(chosen) == 0 {
+		return fmt.Errorf("no mutant is named %q; -list prints the names", only)
+	}
+	if list {
 		for _, m := range chosen {
 			fmt.Printf("%s\n    %s\n", m.Name, m.Promise)
 		}
-		return
+		return nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	root, err := os.Getwd()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(2)
+		return err
 	}
 	if !(runner{root: root, out: os.Stdout}).all(ctx, chosen) {
-		os.Exit(1)
+		return errors.New("not every mutant was noticed")
 	}
+	return nil
 }
 
 // pick returns the mutants named only, or all of them when only is empty.
