@@ -81,6 +81,10 @@ func editDocument(text []byte, changes []Change) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the edited document back: %w", err)
 	}
+	// This reader, kustomize's, takes a key that overrides a merged one and refuses one that is there twice.
+	if err := yaml.Unmarshal(text, &map[string]any{}); err != nil {
+		return nil, fmt.Errorf("read the edited document back: %w", err)
+	}
 	if !sameValue(got, want) {
 		return nil, noHome(changes[0].Path, "or a field changed with it would not mean what it should")
 	}
@@ -187,7 +191,7 @@ func find(n *yaml.Node, step Step) (int, error) {
 			switch key := n.Content[i]; {
 			case key.ShortTag() == "!!merge":
 				return 0, errors.New("is below a merge key")
-			case key.ShortTag() != "!!str" || key.Style == 0 && words[strings.ToLower(key.Value)]:
+			case key.Kind != yaml.ScalarNode, key.ShortTag() != "!!str", key.Style == 0 && words[strings.ToLower(key.Value)]:
 				return 0, errors.New("is beside a key that is no text")
 			}
 		}

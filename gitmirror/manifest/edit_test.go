@@ -132,6 +132,30 @@ func TestEditRefusesAChangeWithoutAnExactHome(t *testing.T) {
 	}
 }
 
+func TestEditRefusesADocumentWithAKeyTwice(t *testing.T) {
+	for says, before := range map[string]string{
+		"the key itself":            "kind: X\nspec: {b: 1, b: 1}\n",
+		"a key elsewhere":           "kind: X\nspec: {b: 1}\nother: {c: 1, c: 2}\n",
+		"the key, through an alias": "kind: X\nalso: &b b\nspec:\n  *b : 1\n",
+	} {
+		if got, err := Edit([]byte(before), 0, []Change{{Path: at(t, "spec.b"), Value: 2}}); err == nil {
+			t.Errorf("%s: became\n%s", says, got)
+		}
+	}
+}
+
+func TestIdentityStringIsWhatPeopleRead(t *testing.T) {
+	for want, id := range map[string]Identity{
+		"apps/Deployment team-a/web": webID,
+		"ConfigMap team-a/web":       {Version: "v1", Kind: "ConfigMap", Namespace: "team-a", Name: "web"},
+		"Namespace team-a":           {Version: "v1", Kind: "Namespace", Name: "team-a"},
+	} {
+		if got := id.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func TestPathStringIsWhatPeopleWrite(t *testing.T) {
 	for _, text := range []string{"spec.containers[web].image", `metadata.annotations["a.b/c"]`, `data["a b"].c`} {
 		if got := at(t, text).String(); got != text {

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode returns the mapping a document means to a Kubernetes client. A repeated key is an error, as it is to kustomize.
+// decode returns the mapping a document means to a Kubernetes client.
 func decode(doc []byte) (map[string]any, error) {
-	asJSON, err := yaml.YAMLToJSONStrict(doc)
+	asJSON, err := yaml.YAMLToJSON(doc)
 	if err != nil {
 		return nil, err
 	}
