@@ -97,9 +97,9 @@ func (w *World) kustomizeController() component {
 }
 
 func (w *World) holder(extra []string) component {
-	return component{name: Holder, grace: 10 * time.Second, ready: dials(w.ports.holderStatus), args: append([]string{
+	return component{name: Holder, grace: 10 * time.Second, ready: w.answers(w.HolderStatusURL() + "/readyz"), args: append([]string{
 		"--kubeconfig=" + w.Kubeconfig(HolderUser),
-		"--metrics-bind-address=" + loopback(w.ports.holderStatus),
+		"--status-address=" + loopback(w.ports.holderStatus),
 	}, extra...)}
 }
 

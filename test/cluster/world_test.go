@@ -56,7 +56,7 @@ func TestWorldStartsAndStops(t *testing.T) {
 	g.Eventually(applied(ctx, admin)).WithTimeout(time.Minute).Should(Equal("one"), "two controllers have to see their objects and fetch")
 
 	t.Log("the API server tells the audit receiver who did what, and no secrets")
-	audit := receiveAudit(t, w)
+	audit, endReceiver := receiveAudit(t, w)
 	_, err = w.Kubectl(ctx, Alice, "-n", "team-a", "annotate", "configmap", "app", "note=by-alice")
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = w.Kubectl(ctx, Bob, "-n", "team-a", "create", "secret", "generic", "plain", "--from-literal=key=not-for-the-audit-log")
@@ -90,9 +90,18 @@ func TestWorldStartsAndStops(t *testing.T) {
 	g.Eventually(applied(ctx, admin)).WithTimeout(time.Minute).Should(Equal("two"), "the source is polled every second")
 	g.Expect(strings.TrimSpace(w.LogTail(KustomizeController))).NotTo(BeEmpty())
 
+	t.Log("the programs of the checkout run beside them, and again after a kill")
+	endReceiver()
+	g.Expect(w.StartGitmirror(ctx)).To(Succeed())
+	g.Expect(w.StartHolder(ctx)).To(Succeed())
+	g.Expect(w.StartHolder(ctx)).To(MatchError(ContainSubstring("already running")))
+	g.Expect(w.StopHolder(false)).To(Succeed())
+	g.Expect(w.StopHolder(false)).To(MatchError(ContainSubstring("not running")))
+	g.Expect(w.StartHolder(ctx)).To(Succeed())
+
 	t.Log("nothing is left")
 	pids := w.PIDs()
-	g.Expect(pids).To(HaveLen(5))
+	g.Expect(pids).To(HaveLen(7))
 	begin := time.Now()
 	g.Expect(w.Stop()).To(Succeed())
 	stopped = true
@@ -135,7 +144,7 @@ func applied(ctx context.Context, c client.Client) func() (string, error) {
 }
 
 // receiveAudit stands in for gitmirror: it takes audit events, one a line, only from a client with a certificate.
-func receiveAudit(t *testing.T, w *World) *output {
+func receiveAudit(t *testing.T, w *World) (events *output, end func()) {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(w.pki.file("audit.crt"), w.pki.file("audit.key"))
 	if err != nil {
@@ -149,7 +158,7 @@ func receiveAudit(t *testing.T, w *World) *output {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := &output{}
+	events = &output{}
 	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var list struct{ Items []json.RawMessage }
 		if err := json.NewDecoder(r.Body).Decode(&list); err != nil {
@@ -160,8 +169,9 @@ func receiveAudit(t *testing.T, w *World) *output {
 		}
 	})}
 	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close() })
-	return events
+	end = func() { _ = server.Close() }
+	t.Cleanup(end)
+	return events, end
 }
 
 // output collects text from any goroutine.

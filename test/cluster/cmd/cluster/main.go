@@ -21,7 +21,11 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *buildOnly, *withoutFlux); err != nil {
+	err := run(ctx, *buildOnly, *withoutFlux)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // what was interrupted needs no words
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)
 	}

@@ -1,0 +1,24 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/status"
+)
+
+// Reporter tells people about a target by Events on it. What concerns a target that is gone is told to nobody.
+func Reporter(c client.Reader, to events.EventRecorder) func(context.Context, types.NamespacedName, v1alpha1.Reason, string) {
+	return func(ctx context.Context, target types.NamespacedName, reason v1alpha1.Reason, message string) {
+		var t v1alpha1.GitTarget
+		if c.Get(ctx, target, &t) != nil {
+			return
+		}
+		to.Eventf(&t, nil, corev1.EventTypeWarning, string(reason), "Mirror", "%s", status.Message("%s", message))
+	}
+}

@@ -1,0 +1,166 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/gitmirror/apply"
+	"github.com/holdfast-gitops/holdfast/internal/status"
+)
+
+// RequestReconciler writes a request on each FluxTrigger whose apply is due. It writes nothing else there. It reads from
+// the cache: a request decided from an old trigger does not pass the write's resourceVersion.
+type RequestReconciler struct {
+	client.Client
+	Mirror Mirror
+	Clock  clock.PassiveClock
+	NewID  func() string
+
+	mu     sync.Mutex
+	memory map[types.UID]*remembered
+}
+
+// remembered is what the reconciler knows of one trigger beyond its status; losing it costs an early retry.
+type remembered struct {
+	handled  string // the newest answer counted
+	commit   string // the commit the failures are about
+	attempts apply.Attempts
+	foreign  int // foreign moves of the branch that requests have named
+}
+
+// requested is gitmirror's whole part of a FluxTrigger's status: the one builder of it.
+type requested struct {
+	Request *v1alpha1.ApplyRequest `json:"request,omitempty"`
+}
+
+// +kubebuilder:rbac:groups=holdfast.dev,resources=fluxtriggers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=holdfast.dev,resources=fluxtriggers/status,verbs=get;patch
+
+// Reconcile asks for an apply when one is due, or comes back when it may be.
+func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var t v1alpha1.FluxTrigger
+	if err := r.Get(ctx, req.NamespacedName, &t); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !t.DeletionTimestamp.IsZero() {
+		r.forget(t.UID)
+		return ctrl.Result{}, nil
+	}
+	branch, foreign, err := r.branch(ctx, &t)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	now := r.Clock.Now().UTC()
+	mem := r.remember(&t, now)
+	branch.Foreign = foreign > mem.foreign
+	d := apply.Decide(apply.Seen{
+		Now:         now,
+		Branch:      branch,
+		Held:        status.IsTrue(t.Status.Conditions, v1alpha1.ConditionHeld),
+		QuietPeriod: t.Spec.QuietPeriod.Duration,
+		Request:     t.Status.Request,
+		Handled:     t.Status.LastHandledRequest,
+		Attempts:    mem.attempts,
+		NewID:       r.NewID(),
+	})
+	if d.Ask == nil {
+		return ctrl.Result{RequeueAfter: d.Wait}, nil
+	}
+	res, err := again(writeStatus(ctx, r.Client, "FluxTrigger", &t, &requested{Request: t.Status.Request}, &requested{Request: d.Ask}))
+	if err == nil && res.IsZero() {
+		mem.foreign = foreign
+		ctrl.LoggerFrom(ctx).Info("apply requested", "commit", d.Ask.Commit, "reason", d.Ask.Reason, "request", d.Ask.ID)
+	}
+	return res, err
+}
+
+// branch folds the branches of every target that names the trigger into one: busy when any is, quiet since the latest.
+// It also returns how many foreign moves they have seen.
+func (r *RequestReconciler) branch(ctx context.Context, t *v1alpha1.FluxTrigger) (apply.Branch, int, error) {
+	var targets v1alpha1.GitTargetList
+	if err := r.List(ctx, &targets, client.InNamespace(t.Namespace)); err != nil {
+		return apply.Branch{}, 0, fmt.Errorf("list GitTargets: %w", err)
+	}
+	var b apply.Branch
+	foreign := 0
+	for i := range targets.Items {
+		target := &targets.Items[i]
+		if !names(target, t.Name) || !target.DeletionTimestamp.IsZero() {
+			continue
+		}
+		state, ok := r.Mirror.State(client.ObjectKeyFromObject(target))
+		if !ok || t.Status.Source == nil || target.Spec.Branch != t.Status.Source.Branch {
+			continue
+		}
+		b.Name, b.Tip = target.Spec.Branch, state.Tip
+		b.Busy = b.Busy || state.Busy
+		b.QuietSince = latest(b.QuietSince, state.QuietSince)
+		foreign = max(foreign, state.ForeignMoves)
+	}
+	return b, foreign, nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// remember counts an answer not seen before, and returns what is known of the trigger.
+func (r *RequestReconciler) remember(t *v1alpha1.FluxTrigger, now time.Time) *remembered {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.memory == nil {
+		r.memory = map[types.UID]*remembered{}
+	}
+	m := r.memory[t.UID]
+	if m == nil {
+		m = &remembered{}
+		r.memory[t.UID] = m
+	}
+	request, handled := t.Status.Request, t.Status.LastHandledRequest
+	if request == nil || handled == nil || handled.ID != request.ID || handled.ID == m.handled {
+		return m
+	}
+	m.handled = handled.ID
+	if handled.Outcome == v1alpha1.OutcomeSucceeded || request.Commit != m.commit {
+		m.commit, m.attempts = request.Commit, apply.Attempts{}
+	}
+	if handled.Outcome != v1alpha1.OutcomeSucceeded {
+		m.attempts = apply.Attempts{Failures: m.attempts.Failures + 1, LastAt: now}
+	}
+	return m
+}
+
+func (r *RequestReconciler) forget(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.memory, uid)
+}
+
+// SetupWithManager registers the reconciler; moved wakes the trigger of a target whose branch moved.
+func (r *RequestReconciler) SetupWithManager(mgr ctrl.Manager, moved Wakes) error {
+	c := mgr.GetClient()
+	ofTarget := func(ctx context.Context, c client.Client, obj client.Object) []types.NamespacedName {
+		var t v1alpha1.GitTarget
+		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), &t); err != nil || t.Spec.ApplyTriggerRef == nil {
+			return nil // gone, or it asks for no applies
+		}
+		return []types.NamespacedName{{Namespace: t.Namespace, Name: t.Spec.ApplyTriggerRef.Name}}
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("request").
+		For(&v1alpha1.FluxTrigger{}).
+		Watches(&v1alpha1.GitTarget{}, mapTo(c, ofTarget)).
+		WatchesRawSource(source.Channel(moved, mapTo(c, ofTarget))).
+		Complete(r)
+}

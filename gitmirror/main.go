@@ -1,0 +1,151 @@
+// Command gitmirror writes what people and programs change in a cluster into Git, each under its author, and asks for an
+// apply once a branch is quiet.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/gitmirror/audit"
+	"github.com/holdfast-gitops/holdfast/gitmirror/controller"
+	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
+	"github.com/holdfast-gitops/holdfast/gitmirror/mirror"
+)
+
+// stopBound is how long a stop may take; a branch worker pushes what is decided for 20s of it.
+const stopBound = 25 * time.Second
+
+// settings are what the flags say.
+type settings struct {
+	dataDir string
+	poll    time.Duration
+	metrics string
+	health  string
+	audit   audit.ServerOptions
+	token   string
+}
+
+func main() {
+	var s settings
+	var level slog.Level
+	flag.StringVar(&s.dataDir, "data-dir", "/var/lib/gitmirror", "folder for copies of the repositories; may be empty after a restart")
+	flag.DurationVar(&s.poll, "poll-interval", 10*time.Second, "how often each branch is asked for commits of others")
+	flag.StringVar(&s.metrics, "metrics-bind-address", ":8080", "where /metrics is served; 0: nowhere")
+	flag.StringVar(&s.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0: nowhere")
+	flag.StringVar(&s.audit.Address, "audit-bind-address", ":9443", "where the API server's audit webhook is received, over mutual TLS")
+	flag.StringVar(&s.audit.CertFile, "audit-tls-cert-file", "", "certificate of the audit receiver, PEM; required")
+	flag.StringVar(&s.audit.KeyFile, "audit-tls-key-file", "", "key of that certificate, PEM; required")
+	flag.StringVar(&s.audit.ClientCAFile, "audit-client-ca-file", "", "authorities of the API server's client certificate, PEM; required")
+	flag.StringVar(&s.token, "audit-token-file", "", "bearer token the audit webhook must carry as well; empty: none")
+	flag.TextVar(&level, "log-level", slog.LevelInfo, "least level that is logged: DEBUG, INFO, WARN or ERROR")
+	flag.Parse() // controller-runtime adds --kubeconfig
+	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	ctrl.SetLogger(log)
+
+	config, err := ctrl.GetConfig()
+	if err == nil {
+		err = run(ctrl.SetupSignalHandler(), config, s, log)
+	}
+	if err != nil {
+		log.Error(err, "gitmirror ends")
+		os.Exit(1)
+	}
+}
+
+// run mirrors until ctx ends, and then pushes what is decided.
+func run(ctx context.Context, config *rest.Config, s settings, log logr.Logger) error {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the API server's own fairness decides
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("register kinds: %w", err)
+	}
+	bound := stopBound
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		Metrics:                 metricsserver.Options{BindAddress: s.metrics},
+		HealthProbeBindAddress:  s.health,
+		GracefulShutdownTimeout: &bound,
+	})
+	if err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("gitmirror", healthz.Ping), mgr.AddReadyzCheck("gitmirror", healthz.Ping)); err != nil {
+		return fmt.Errorf("set up probes: %w", err)
+	}
+	facts, err := receive(mgr, s, log)
+	if err != nil {
+		return err
+	}
+	if err := wire(mgr, s, facts, log); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+// receive starts the audit receiver with the manager and returns where its facts are kept.
+func receive(mgr ctrl.Manager, s settings, log logr.Logger) (*audit.Index, error) {
+	facts := audit.NewIndex(audit.DefaultIndexSize, audit.DefaultIndexTTL)
+	counts := audit.NewMetrics()
+	if err := metrics.Registry.Register(counts); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	s.audit.Log = log.WithName("audit")
+	s.audit.Handler = &audit.Receiver{Index: facts, TokenFile: s.token, Metrics: counts, Log: s.audit.Log}
+	server, err := audit.Listen(s.audit)
+	if err != nil {
+		return nil, err
+	}
+	return facts, mgr.Add(server)
+}
+
+// wire puts the parts together.
+func wire(mgr ctrl.Manager, s settings, facts *audit.Index, log logr.Logger) error {
+	client, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	now := clock.RealClock{}
+	targetMoved, branchMoved, factsCame := make(controller.Wakes), make(controller.Wakes), make(controller.Wakes)
+	m := mirror.New(mirror.Options{
+		Client: client, Facts: facts, DataDir: s.dataDir, Poll: s.poll, Log: log.WithName("mirror"),
+		Credentials: func(ctx context.Context, provider types.NamespacedName) (gitstore.Credentials, error) {
+			return controller.CredentialsOf(ctx, mgr.GetClient(), mgr.GetAPIReader(), provider)
+		},
+		Changed: func(ctx context.Context, target types.NamespacedName) {
+			targetMoved.Wake(ctx, target)
+			branchMoved.Wake(ctx, target)
+		},
+		Report: controller.Reporter(mgr.GetClient(), mgr.GetEventRecorder("gitmirror")),
+	})
+	received := func() bool { first, _ := facts.Received(); return !first.IsZero() }
+	return errors.Join(
+		mgr.Add(m),
+		mgr.Add(manager.RunnableFunc(controller.WakeOnFirstFact(facts, factsCame))),
+		(&controller.KubeProviderReconciler{Client: mgr.GetClient(), Clock: now, FactsReceived: received}).SetupWithManager(mgr, factsCame),
+		(&controller.GitProviderReconciler{Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: now, Probe: m.Probe}).SetupWithManager(mgr),
+		(&controller.WatchRuleReconciler{Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Clock: now}).SetupWithManager(mgr),
+		(&controller.GitTargetReconciler{Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Mirror: m, Clock: now}).SetupWithManager(mgr, targetMoved),
+		(&controller.RequestReconciler{Client: mgr.GetClient(), Mirror: m, Clock: now, NewID: rand.Text}).SetupWithManager(mgr, branchMoved),
+	)
+}
