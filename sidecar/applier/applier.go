@@ -1,0 +1,37 @@
+package applier
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ErrMoved: the object is gone, is another one, or is not as it was read. Nothing was written; read and decide again.
+var ErrMoved = errors.New("the object is not as it was read")
+
+// Target is the object a write is meant for.
+type Target struct {
+	types.NamespacedName
+
+	// UID of the object that was read; a write to any other fails with ErrMoved.
+	UID types.UID
+
+	// ResourceVersion that was read, when the write must not follow one by anybody else; empty: it may.
+	ResourceVersion string
+}
+
+// Applier holds and resumes. Every method is safe to repeat, and fails with ErrMoved when the target is not what was read.
+type Applier interface {
+	// Suspend makes heldBy the holder and suspends the applier; its controller records token once it has seen that.
+	Suspend(ctx context.Context, t Target, heldBy, token string) error
+
+	// Resume lets the applier run; heldBy stays the holder.
+	Resume(ctx context.Context, t Target, heldBy, token string) error
+
+	// Release lets the applier run on its own and gives up everything that was applied to it.
+	Release(ctx context.Context, t Target) error
+
+	// Fetch makes the source be fetched anew; its controller records token once it has done so.
+	Fetch(ctx context.Context, source Target, token string) error
+}

@@ -1,0 +1,45 @@
+package flux
+
+import (
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/sidecar/applier"
+)
+
+// fields is everything the holder ever owns on a Kustomization. What is absent is given up.
+type fields struct {
+	suspend *bool  // nil: spec.suspend is given up
+	heldBy  string // empty: the annotation is given up
+	token   string // empty: the annotation is given up
+}
+
+// body returns the one apply configuration there is for a Kustomization. The uid keeps it from touching, or making, another
+// object of that name; the resourceVersion, where there is one, makes it a compare-and-swap.
+func body(t applier.Target, f fields) *unstructured.Unstructured {
+	metadata := map[string]any{"namespace": t.Namespace, "name": t.Name, "uid": string(t.UID)}
+	if t.ResourceVersion != "" {
+		metadata["resourceVersion"] = t.ResourceVersion
+	}
+	annotations := map[string]any{}
+	if f.heldBy != "" {
+		annotations[v1alpha1.HeldByAnnotation] = f.heldBy
+	}
+	if f.token != "" {
+		annotations[meta.ReconcileRequestAnnotation] = f.token
+	}
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	object := map[string]any{
+		"apiVersion": kustomizev1.GroupVersion.String(),
+		"kind":       kustomizev1.KustomizationKind,
+		"metadata":   metadata,
+	}
+	if f.suspend != nil {
+		object["spec"] = map[string]any{"suspend": *f.suspend}
+	}
+	return &unstructured.Unstructured{Object: object}
+}

@@ -1,0 +1,119 @@
+// Command holder holds appliers: it keeps each suspended and resumes it for one recorded operation at a time.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/holdfast-gitops/holdfast/sidecar/applier/flux"
+	"github.com/holdfast-gitops/holdfast/sidecar/controller"
+)
+
+// A stop is over within five seconds: passes get the first two to end, suspending what is resumed the rest.
+const (
+	passesEnd   = 2 * time.Second
+	suspendsEnd = 3 * time.Second
+)
+
+func main() {
+	address := flag.String("metrics-bind-address", "127.0.0.1:9797", "where /metrics, /healthz and /readyz are served")
+	var level slog.Level
+	flag.TextVar(&level, "log-level", slog.LevelInfo, "least level that is logged: DEBUG, INFO, WARN or ERROR")
+	flag.Parse() // controller-runtime adds --kubeconfig
+	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	ctrl.SetLogger(log)
+
+	config, err := ctrl.GetConfig()
+	if err == nil {
+		err = run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), log), config, *address)
+	}
+	if err != nil {
+		log.Error(err, "holder ends")
+		os.Exit(1)
+	}
+}
+
+// run holds until ctx ends, and then suspends what it had resumed.
+func run(ctx context.Context, config *rest.Config, address string) error {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the API server's own fairness decides; a holder that queues its suspends behind itself is late
+	scheme := runtime.NewScheme()
+	if err := controller.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("register kinds: %w", err)
+	}
+	grace := passesEnd
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		Metrics:                 metricsserver.Options{BindAddress: address},
+		HealthProbeBindAddress:  "0", // the probes are beside the metrics
+		GracefulShutdownTimeout: &grace,
+	})
+	if err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	if err := serve(mgr, ready(mgr.GetCache())); err != nil {
+		return err
+	}
+	uid, err := controller.ClusterUID(ctx, mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
+	counts, err := controller.NewMetrics(metrics.Registry, mgr.GetClient())
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	r := &controller.Reconciler{
+		Client:     mgr.GetClient(),
+		Live:       mgr.GetAPIReader(),
+		Applier:    flux.New(mgr.GetClient()),
+		ClusterUID: uid,
+		Now:        time.Now,
+		NewToken:   controller.NewToken,
+		Metrics:    counts,
+	}
+	if err := r.SetupWithManager(ctx, mgr); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	ended := mgr.Start(ctx)
+	stopping, cancel := context.WithTimeout(logr.NewContext(context.Background(), ctrl.LoggerFrom(ctx)), suspendsEnd)
+	defer cancel()
+	return errors.Join(ended, r.Stop(stopping))
+}
+
+// serve puts the probes on the metrics server.
+func serve(mgr ctrl.Manager, ready healthz.Checker) error {
+	for path, check := range map[string]healthz.Checker{"/healthz": healthz.Ping, "/readyz": ready} {
+		h := http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"holder": check}})
+		if err := mgr.AddMetricsServerExtraHandler(path, h); err != nil {
+			return fmt.Errorf("serve %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// ready succeeds once the caches are filled.
+func ready(c cache.Cache) healthz.Checker {
+	return func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return errors.New("the caches are not filled yet")
+		}
+		return nil
+	}
+}
