@@ -99,7 +99,7 @@ func (w *World) kustomizeController() component {
 func (w *World) holder(extra []string) component {
 	return component{name: Holder, grace: 10 * time.Second, ready: w.answers(w.HolderStatusURL() + "/readyz"), args: append([]string{
 		"--kubeconfig=" + w.Kubeconfig(HolderUser),
-		"--status-address=" + loopback(w.ports.holderStatus),
+		"--metrics-bind-address=" + loopback(w.ports.holderStatus),
 	}, extra...)}
 }
 
