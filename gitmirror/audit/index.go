@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit/fact"
 )
 
-// Defaults of an Index. A fact takes about 600 bytes, so a full index takes about 120 MB.
+// Defaults of an Index. A fact takes about 450 bytes, so a full index takes about 90 MB.
 const (
 	DefaultIndexSize = 200_000
 	DefaultIndexTTL  = 15 * time.Minute

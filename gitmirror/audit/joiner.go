@@ -29,8 +29,9 @@ type Joiner[P any] struct {
 }
 
 type observed[P any] struct {
-	key     fact.Key
-	payload P
+	key      fact.Key
+	payload  P
+	nameless bool // no fact is looked for
 }
 
 // NewJoiner returns a Joiner over the facts of one cluster. Start must run for it to take anything.
@@ -41,8 +42,18 @@ func NewJoiner[P any](facts Facts) *Joiner[P] {
 // Observe hands a change over. It blocks while the joiner is full or while what it hands on is not taken, and returns
 // the context's error when that ends first.
 func (j *Joiner[P]) Observe(ctx context.Context, key fact.Key, payload P) error {
+	return j.take(ctx, observed[P]{key: key, payload: payload})
+}
+
+// Pass is Observe for a change that needs no name, such as an object found at the start: it waits for the earlier changes
+// of its object and for no fact.
+func (j *Joiner[P]) Pass(ctx context.Context, key fact.Key, payload P) error {
+	return j.take(ctx, observed[P]{key: key, payload: payload, nameless: true})
+}
+
+func (j *Joiner[P]) take(ctx context.Context, o observed[P]) error {
 	select {
-	case j.in <- observed[P]{key: key, payload: payload}:
+	case j.in <- o:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -104,6 +115,9 @@ func (j *Joiner[P]) Start(ctx context.Context) error {
 // observe looks up what is known about a change at the moment it is taken.
 func (j *Joiner[P]) observe(o observed[P]) join.Event[P] {
 	e := join.Observed[P]{Key: o.key, Payload: o.payload, Now: time.Now().UTC()}
+	if o.nameless {
+		return e
+	}
 	if f, ok := j.facts.Lookup(o.key); ok {
 		e.Fact = &f
 	} else if first, _ := j.facts.Received(); !first.IsZero() {

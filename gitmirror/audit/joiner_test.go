@@ -133,6 +133,24 @@ func TestJoinerLetsAChangeGoOnWithoutANameAfterTheGrace(t *testing.T) { // B38
 	})
 }
 
+func TestJoinerLetsWhatNeedsNoNamePassInItsObjectsOrder(t *testing.T) {
+	runs(t, newBook, func(t *testing.T, b *book, j *Joiner[string]) {
+		b.hear(version("other", 1), "bob")
+		began := time.Now()
+		pass := func(uid string, n int) {
+			if err := j.Pass(t.Context(), version(uid, n), fmt.Sprintf("%s@%d", uid, n)); err != nil {
+				t.Error(err)
+			}
+		}
+		pass("a", 1)
+		expect(t, j, "a@1", "", began, 0)
+		observe(t, j, "a", 2)
+		pass("a", 3)
+		expect(t, j, "a@2", "", began, Grace)
+		expect(t, j, "a@3", "", began, Grace)
+	})
+}
+
 func TestJoinerPushesBackWhileNobodyTakesWhatGoesOn(t *testing.T) {
 	runs(t, newBook, func(t *testing.T, b *book, j *Joiner[string]) {
 		began := time.Now()

@@ -249,7 +249,13 @@ func TestASubscriberThatDoesNotReadHoldsTheStreamAndLosesNothing(t *testing.T) {
 			expect(t, eager, fmt.Sprintf("Modified a %d→%d", n, n+1))
 		}
 	}
-	lazy.Close() // and one that goes away holds nobody
+	// One that goes away while the stream waits for it holds nobody.
+	eventually(t, "the stream waits for the lazy one", func() bool {
+		late := streams.Subscribe(configMaps)
+		defer late.Close()
+		return said(late.backlog[0]) == fmt.Sprintf("Initial a -→%d", changes/2+ahead+1)
+	})
+	lazy.Close()
 	for n := changes / 2; n < changes; n++ {
 		expect(t, eager, fmt.Sprintf("Modified a %d→%d", n, n+1))
 	}
