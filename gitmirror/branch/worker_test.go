@@ -1,11 +1,15 @@
 package branch_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -310,6 +314,39 @@ func TestALostAnswerUnderSomebodyElsesPushMakesNoSecondCommit(t *testing.T) {
 	}
 }
 
+func TestAPushTheServerActsOnLateMakesNoSecondCommit(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.settled()
+	var late *http.Request
+	w.server.Intercept(func(rw http.ResponseWriter, req *http.Request, serve http.Handler) {
+		switch {
+		case !gitstoretest.IsPush(req):
+		case late == nil:
+			body, err := io.ReadAll(req.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			late = req.Clone(context.WithoutCancel(req.Context()))
+			late.Body = io.NopCloser(bytes.NewReader(body))
+			gitstoretest.Hangup(rw)
+			return
+		default:
+			serve.ServeHTTP(httptest.NewRecorder(), late)
+		}
+		serve.ServeHTTP(rw, req)
+	})
+	w.edit("apps", "alice", "web", "2")
+	w.until("the lost push", func(s branch.Snapshot) bool { return s.Err != nil })
+	s := w.retried("the commit to be found", func(s branch.Snapshot) bool { return !s.Busy && s.Err == nil })
+	if got := w.server.Git("log", "--format=%an", "main"); got != "alice\nbob" {
+		t.Errorf("authors %q", got)
+	}
+	if !s.TipOurs || s.ForeignMoves != 0 || s.Targets[name("apps")].Pushed != w.server.Tip("main") {
+		t.Errorf("snapshot %+v", s)
+	}
+}
+
 // B46
 func TestTheFirstCommitMakesTheBranchOfAnEmptyRepository(t *testing.T) {
 	w := start(t, nil)
@@ -423,15 +460,33 @@ func TestAnEditForAnUnknownTargetIsNotTaken(t *testing.T) {
 	}
 }
 
+// The same change to the same repository, by the worker and by git itself, in turns: both talk to the server over HTTP.
 func BenchmarkEditToPushed(b *testing.B) {
 	w := start(b, map[string]string{"apps/web.yaml": manifestOf("web", "0")})
 	w.worker.SetTarget(name("apps"), atOnce)
 	w.settled()
+	clone := w.server.Clone()
+	var ours, gits time.Duration
 	n := 0
 	for b.Loop() {
 		n++
+		begin := time.Now()
 		tip := w.worker.Snapshot().Tip
 		w.edit("apps", "alice", "web", fmt.Sprint(n))
-		w.until("the push", func(s branch.Snapshot) bool { return s.Tip != tip })
+		w.until("the push", func(s branch.Snapshot) bool { return s.Tip != tip && !s.Busy })
+		ours += time.Since(begin)
+
+		w.server.In(clone, "pull", "--quiet", "--ff-only")
+		if err := os.WriteFile(filepath.Join(clone, "apps", "web.yaml"), []byte(manifestOf("web", fmt.Sprint("git ", n))), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		begin = time.Now()
+		w.server.In(clone, "commit", "--quiet", "--all", "--message", "update web")
+		w.server.In(clone, "push", "--quiet")
+		gits += time.Since(begin)
+		w.retried("the foreign commit to be seen", func(s branch.Snapshot) bool { return s.ForeignMoves == n })
 	}
+	b.ReportMetric(float64(ours.Microseconds())/float64(n)/1000, "ours-ms/op")
+	b.ReportMetric(float64(gits.Microseconds())/float64(n)/1000, "git-ms/op")
+	b.ReportMetric(ours.Seconds()/gits.Seconds(), "ours/git")
 }

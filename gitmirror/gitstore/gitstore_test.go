@@ -318,28 +318,55 @@ func TestAPushWhoseAnswerIsLostStillSucceedsWhenItArrived(t *testing.T) {
 	}
 }
 
-func TestContainsFindsACommitUnderSomebodyElsesPush(t *testing.T) {
+func TestWalkFindsACommitUnderSomebodyElsesPush(t *testing.T) {
 	s := gitstoretest.New(t)
 	base := s.Push("main", "bob", "start", map[string]string{"a": "1"})
 	r := open(t, s)
 	ours := commit(t, r, fetch(t, r), map[string]string{"a": "2"})
-	never := commit(t, r, base, map[string]string{"a": "3"})
 	push(t, r, base, ours)
 	s.Push("main", "bob", "on top", map[string]string{"b": "1"})
 	tip := fetch(t, r)
-	for hash, want := range map[string]bool{tip: true, ours.Hash: true, base: true, never.Hash: false} {
-		if got, err := r.Contains(tip, hash); err != nil || got != want {
-			t.Errorf("Contains(%s) = %t, %v, want %t", hash, got, err, want)
-		}
+	for _, row := range []struct {
+		says, stop string
+		most       int
+		want       string
+	}{
+		{"to the beginning", "", 9, "on top, update something, start"},
+		{"not to the stop", base, 9, "on top, update something"},
+		{"no further than it is asked", "", 2, "on top, update something"},
+		{"nothing above the tip", tip, 9, ""},
+	} {
+		t.Run(row.says, func(t *testing.T) {
+			var seen []string
+			err := r.Walk(tip, row.stop, func(_, message string) bool {
+				seen = append(seen, strings.TrimSpace(message))
+				return len(seen) < row.most
+			})
+			if got := strings.Join(seen, ", "); err != nil || got != row.want {
+				t.Errorf("saw %q, %v, want %q", got, err, row.want)
+			}
+		})
 	}
-	var messages []string
-	err := r.Walk(tip, base, func(_, message string) bool {
-		messages = append(messages, strings.TrimSpace(message))
-		return true
-	})
-	if diff := cmp.Diff([]string{"on top", "update something"}, messages); err != nil || diff != "" {
-		t.Errorf("walk to the base: %v (-want +got):\n%s", err, diff)
+}
+
+func TestAFetchFollowsABranchThatWasRewritten(t *testing.T) {
+	s := gitstoretest.New(t)
+	s.Push("main", "bob", "start", map[string]string{"a": "1"})
+	r := open(t, s)
+	old := fetch(t, r)
+	s.Git("update-ref", "-d", "refs/heads/main")
+	s.Git("reflog", "expire", "--expire=now", "--all")
+	s.Git("gc", "--quiet", "--prune=now")
+	rewritten := s.Push("main", "bob", "another start", map[string]string{"b": "1"})
+	if got := fetch(t, r); got != rewritten {
+		t.Fatalf("fetched %s, want %s", got, rewritten)
 	}
+	var moved *gitstore.MovedError
+	if err := r.Push(t.Context(), "main", old, []gitstore.Commit{commit(t, r, old, map[string]string{"a": "2"})}); !errors.As(err, &moved) {
+		t.Errorf("a push on the old history = %v, want moved", err)
+	}
+	push(t, r, rewritten, commit(t, r, rewritten, map[string]string{"b": "2"}))
+	s.Fsck()
 }
 
 func TestErrorsTellWhatIsWrongAndNeverTheCredentials(t *testing.T) {

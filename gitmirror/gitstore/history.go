@@ -8,7 +8,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// MaxHistory is how many commits Walk and Contains look at.
+// MaxHistory is how many commits Walk looks at.
 const MaxHistory = 10_000
 
 // Walk calls visit for the commits of a history, the tip first and parents after their children's siblings, until visit
@@ -34,16 +34,6 @@ func (r *Repository) Walk(tip, stop string, visit func(hash, message string) boo
 		queue = append(queue, commit.ParentHashes...)
 	}
 	return nil
-}
-
-// Contains says whether commit is tip or among the MaxHistory commits before it. The tip must have been fetched.
-func (r *Repository) Contains(tip, commit string) (bool, error) {
-	found := false
-	err := r.Walk(tip, "", func(hash, _ string) bool {
-		found = hash == commit
-		return !found
-	})
-	return found, err
 }
 
 func (r *Repository) readCommit(hash plumbing.Hash) (*object.Commit, error) {

@@ -62,6 +62,7 @@ type Repository struct {
 const maxObjectCache = 16 * cache.MiByte
 
 // Open returns the repository at rawURL with its objects in a folder of its own under dataDir. It asks the server nothing.
+// A process opens a URL once and shares the Repository.
 // The URL is http or https and carries no credentials, query or fragment.
 func Open(dataDir, rawURL string, opts Options) (*Repository, error) {
 	if err := checkURL(rawURL); err != nil {
@@ -81,8 +82,8 @@ func Open(dataDir, rawURL string, opts Options) (*Repository, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the object store: %w", err)
 	}
-	store := filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(maxObjectCache),
-		filesystem.Options{ExclusiveAccess: true})
+	// Not with ExclusiveAccess: that lists every object anew after each one written.
+	store := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(maxObjectCache))
 	if err := store.Init(); err != nil {
 		return nil, fmt.Errorf("make the object store: %w", err)
 	}

@@ -151,6 +151,12 @@ func (s *Server) Git(args ...string) string {
 	return strings.TrimSuffix(s.run("", "git", append([]string{"-C", s.Dir}, args...)...), "\n")
 }
 
+// In runs git in a clone and returns its output without the last line break.
+func (s *Server) In(clone string, args ...string) string {
+	s.t.Helper()
+	return strings.TrimSuffix(s.run("", "git", append([]string{"-C", clone}, args...)...), "\n")
+}
+
 // Tip returns the branch's hash, empty when there is none.
 func (s *Server) Tip(branch string) string {
 	s.t.Helper()
