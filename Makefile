@@ -36,7 +36,7 @@ help: ## Print this help
 	@echo
 	@echo 'Settings, given as make NAME=value or in the environment:'
 	@echo '  ONCE=1             demo: end after the story, with exit 0 only if every step held'
-	@echo '  LABEL=expression   test-e2e: only the stories whose labels fit, such as LABEL=hold or LABEL="!slow"'
+	@echo '  LABEL=expression   test-e2e: only the stories whose labels fit, such as LABEL=flux or LABEL="!badinput"'
 	@echo '  KEEP=1             keep the world of a failed test running, and print how to reach and stop it'
 	@echo '  HOLDFAST_CACHE=dir where the real Kubernetes and Flux are built and kept (default: holdfast in your cache folder)'
 	@echo '  FUZZTIME=20s       fuzz: how long for each target'
