@@ -37,7 +37,7 @@ help: ## Print this help
 	@echo 'Settings, given as make NAME=value or in the environment:'
 	@echo '  ONCE=1             demo: end after the story, with exit 0 only if every step held'
 	@echo '  LABEL=expression   test-e2e: only the stories whose labels fit, such as LABEL=flux or LABEL="!badinput"'
-	@echo '  KEEP=1             keep the world of a failed test running, and print how to reach and stop it'
+	@echo '  KEEP=1             leave a world's folder, with its logs and repositories, when it stops, and print where it is'
 	@echo '  HOLDFAST_CACHE=dir where the real Kubernetes and Flux are built and kept (default: holdfast in your cache folder)'
 	@echo '  FUZZTIME=20s       fuzz: how long for each target'
 	@echo '  MUTANT=name        mutants: only this one'
@@ -64,7 +64,7 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@$(GO) -C test test $(race) $(test-module-units)
 
 .PHONY: test-e2e
-test-e2e: ## Stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 keeps a failed world)
+test-e2e: ## Stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)
 	@echo '== real Kubernetes and Flux, built from their modules unless they are cached'
 	@$(GO) -C test run ./cluster/cmd/cluster -build
 	@test -n "$$LABEL" || { echo '== the world itself'; $(GO) -C test test $(race) -count=1 -timeout 15m -v ./cluster; }
