@@ -37,7 +37,7 @@ help: ## Print this help
 	@echo 'Settings, given as make NAME=value or in the environment:'
 	@echo '  ONCE=1             demo: end after the story, with exit 0 only if every step held'
 	@echo '  LABEL=expression   test-e2e: only the stories whose labels fit, such as LABEL=flux or LABEL="!badinput"'
-	@echo '  KEEP=1             leave a world's folder, with its logs and repositories, when it stops, and print where it is'
+	@echo '  KEEP=1             leave the folder of a stopped world, with logs and repositories, and print where it is'
 	@echo '  HOLDFAST_CACHE=dir where the real Kubernetes and Flux are built and kept (default: holdfast in your cache folder)'
 	@echo '  FUZZTIME=20s       fuzz: how long for each target'
 	@echo '  MUTANT=name        mutants: only this one'
