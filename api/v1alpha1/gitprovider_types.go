@@ -25,6 +25,7 @@ type GitProviderSpec struct {
 	AllowedBranches []string `json:"allowedBranches,omitempty"`
 
 	// Commit says how commits to this repository are made.
+	// +kubebuilder:default={}
 	// +optional
 	Commit GitProviderCommit `json:"commit,omitzero"`
 }

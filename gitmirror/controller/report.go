@@ -15,11 +15,11 @@ import (
 // writeStatus replaces all that gitmirror owns of obj's status with next, by server-side apply, if obj is still as it was
 // read: its uid and resourceVersion travel with the write, so a conflict means read and decide again. It writes nothing
 // when next says what now says. kind is obj's kind in holdfast.dev/v1alpha1.
-func writeStatus(ctx context.Context, c client.Client, kind string, obj client.Object, now, next any) error {
+func writeStatus[T any](ctx context.Context, c client.Client, kind string, obj client.Object, now, next T) error {
 	if equality.Semantic.DeepEqual(now, next) {
 		return nil
 	}
-	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(next)
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
 	if err != nil {
 		return fmt.Errorf("status of %s %s: encode: %w", kind, client.ObjectKeyFromObject(obj), err)
 	}

@@ -75,7 +75,7 @@ func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if d.Ask == nil {
 		return ctrl.Result{RequeueAfter: d.Wait}, nil
 	}
-	res, err := again(writeStatus(ctx, r.Client, "FluxTrigger", &t, &requested{Request: t.Status.Request}, &requested{Request: d.Ask}))
+	res, err := again(writeStatus(ctx, r.Client, "FluxTrigger", &t, requested{Request: t.Status.Request}, requested{Request: d.Ask}))
 	if err == nil && res.IsZero() {
 		mem.foreign = foreign
 		ctrl.LoggerFrom(ctx).Info("apply requested", "commit", d.Ask.Commit, "reason", d.Ask.Reason, "request", d.Ask.ID)

@@ -9,6 +9,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -46,7 +47,7 @@ const workers = 8
 
 // AddToScheme registers every kind the holder reads or writes.
 func AddToScheme(s *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, kustomizev1.AddToScheme, sourcev1.AddToScheme, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, kustomizev1.AddToScheme, sourcev1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme} {
 		if err := add(s); err != nil {
 			return err
 		}
