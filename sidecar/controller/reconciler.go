@@ -49,7 +49,7 @@ type Reconciler struct {
 
 // Reconcile takes one trigger as far as it goes without waiting.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var reader client.Reader = r.Client
+	reader, live := client.Reader(r.Client), false
 	var moved error
 	for range maxPasses {
 		seen, err := r.observe(ctx, req.NamespacedName, reader)
@@ -60,8 +60,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if !writes(seen, act) {
 			return ctrl.Result{RequeueAfter: act.Recheck}, nil
 		}
-		if reader != r.Live {
-			reader = r.Live
+		if !live {
+			reader, live = r.Live, true
 			continue
 		}
 		err = r.perform(ctx, seen, act)

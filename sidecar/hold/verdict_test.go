@@ -25,6 +25,7 @@ func TestJudge(t *testing.T) {
 		{"a new digest begins at one", nil, historyTop("d2", "ReconciliationSucceeded", 1), v1alpha1.ReasonApplied, rev(c1)},
 		{"Ready moved and no run is in the history", nil, ready("True", "ReconciliationSucceeded"), v1alpha1.ReasonNothingRan, "status.history"},
 		{"a Flux without history is judged by Ready", historyTop("", "", 0), ready("True", "ReconciliationSucceeded"), v1alpha1.ReasonApplied, rev(c1)},
+		{"a Flux without history that did not run", historyTop("", "", 0), handled(t2), v1alpha1.ReasonNothingRan, "no run"},
 		{"the first run of all", all(historyTop("", "", 0), func(s *Seen) { s.Kustomization.Status.Conditions = nil }), ran, v1alpha1.ReasonApplied, rev(c1)},
 		{"a dependency that is not ready (B10)", nil, ready("False", "DependencyNotReady"), v1alpha1.ReasonNotReady, "DependencyNotReady: said by Flux"},
 		{"an artifact that is missing (B10)", nil, ready("False", "ArtifactFailed"), v1alpha1.ReasonNotReady, "ArtifactFailed"},

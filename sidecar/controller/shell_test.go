@@ -1,0 +1,229 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/status"
+)
+
+func TestAdoptionIsFinalizerThenSuspendThenHandled(t *testing.T) {
+	s := newStage(t)
+	s.wrote("first its finalizer", "finalizers")
+	s.wrote("then the suspend", "suspend guarded", "status")
+	if len(s.pass()) != 0 {
+		t.Error("wrote while Flux has not handled the suspend")
+	}
+	if status.IsTrue(s.trigger().Status.Conditions, v1alpha1.ConditionHeld) {
+		t.Error("held before Flux has seen it")
+	}
+	s.fluxWrites(handlesToken)
+	s.wrote("then it is held", "status")
+	k := s.kustomization()
+	if !k.Spec.Suspend || k.Annotations[v1alpha1.HeldByAnnotation] != "cluster/app-uid" {
+		t.Errorf("suspend %v, annotations %v", k.Spec.Suspend, k.Annotations)
+	}
+}
+
+func TestOneOperationWritesInThisOrder(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	s.wrote("recorded, then resumed, then said", "status Requested", "resume guarded", "status Running")
+	s.fluxWrites(starts)
+	s.wrote("suspended as soon as it started", "suspend", "status Settling")
+	s.fluxWrites(succeeds)
+	if len(s.pass()) != 0 {
+		t.Error("judged before the suspend was handled")
+	}
+	s.fluxWrites(handlesToken)
+	s.wrote("judged, answered and told", "status Succeeded", "event Applied")
+	f := s.trigger()
+	if h := f.Status.LastHandledRequest; h == nil || h.ID != "r1" || h.Outcome != v1alpha1.OutcomeSucceeded || h.Token != f.Status.Operation.Token {
+		t.Errorf("answered %+v", h)
+	}
+	if f.Status.Request == nil || f.Status.Request.ID != "r1" {
+		t.Errorf("the request is gitmirror's, and now it is %+v", f.Status.Request)
+	}
+	if !s.kustomization().Spec.Suspend {
+		t.Error("left resumed")
+	}
+}
+
+func TestATriggerAtRestSendsNothing(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	s.live = 0
+	res, err := s.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	if err != nil || res.RequeueAfter != 0 || s.live != 0 || len(s.pass()) != 0 {
+		t.Errorf("err %v, timer %s, %d live reads, writes %v", err, res.RequeueAfter, s.live, s.writes)
+	}
+}
+
+func TestNothingIsResumedWhenTheRecordCannotBeWritten(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	s.before = func(write string) error {
+		if strings.HasPrefix(write, "status") {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	s.writes = nil
+	if _, err := s.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err == nil || len(s.writes) != 0 {
+		t.Errorf("err %v after %v", err, s.writes)
+	}
+	if !s.kustomization().Spec.Suspend {
+		t.Error("resumed")
+	}
+}
+
+func TestAResumeThatFindsTheKustomizationChangedDecidesAgain(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	changed := false
+	s.before = func(write string) error {
+		if strings.HasPrefix(write, "resume") && !changed { // somebody reconciles by hand between the read and the resume
+			changed = true
+			k := s.kustomization()
+			k.Annotations[meta.ReconcileRequestAnnotation] = "by-hand"
+			return s.store.Update(t.Context(), k)
+		}
+		return nil
+	}
+	s.pass()
+	if k := s.kustomization(); !k.Spec.Suspend || k.Annotations[meta.ReconcileRequestAnnotation] != "by-hand" {
+		t.Fatalf("resumed over a change: suspend %v, token %s", k.Spec.Suspend, k.Annotations[meta.ReconcileRequestAnnotation])
+	}
+	s.fluxWrites(handlesToken)
+	s.wrote("resumed once that is handled, for the same record", "resume guarded", "status Running")
+	if k, op := s.kustomization(), s.trigger().Status.Operation; k.Annotations[meta.ReconcileRequestAnnotation] != op.Token {
+		t.Errorf("resumed with %s, recorded %s", k.Annotations[meta.ReconcileRequestAnnotation], op.Token)
+	}
+}
+
+func TestAStatusThatChangedSinceIsReadAgain(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	changed := false
+	s.before = func(write string) error {
+		if write == "status Requested" && !changed { // gitmirror asks for more at the same instant
+			changed = true
+			s.request("r2")
+		}
+		return nil
+	}
+	s.pass()
+	if op := s.trigger().Status.Operation; op == nil || op.RequestID != "r2" {
+		t.Errorf("recorded %+v over a newer request", op)
+	}
+}
+
+func TestAResumeBySomebodyIsTakenBackOnce(t *testing.T) { // B13
+	s := newStage(t)
+	s.hold()
+	k := s.kustomization()
+	k.Spec.Suspend = false
+	s.suspendOwner = ownerOf("flux", metav1.ManagedFieldsOperationUpdate)
+	if err := s.store.Update(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	s.wrote("suspended again", "suspend", "status", "event ResumedElsewhere")
+	s.fluxWrites(handlesToken)
+	s.wrote("held again, and told once", "status")
+	var events eventsv1.EventList
+	if err := s.store.List(t.Context(), &events); err != nil || len(events.Items) != 1 || !strings.Contains(events.Items[0].Note, "field manager flux") {
+		t.Errorf("err %v, events %+v", err, events.Items)
+	}
+}
+
+func TestARefusalHealsWithoutARestart(t *testing.T) {
+	s := newStage(t)
+	k := s.kustomization()
+	if err := s.store.Delete(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	if err != nil || res.RequeueAfter != time.Minute {
+		t.Errorf("err %v, looks again after %s", err, res.RequeueAfter)
+	}
+	if c := status.Get(s.trigger().Status.Conditions, v1alpha1.ConditionStalled); c == nil || c.Reason != string(v1alpha1.ReasonApplierNotFound) {
+		t.Errorf("Stalled is %+v", c)
+	}
+	k.ResourceVersion = ""
+	if err := s.store.Create(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	s.hold()
+	if c := status.Get(s.trigger().Status.Conditions, v1alpha1.ConditionStalled); c != nil {
+		t.Errorf("still Stalled: %+v", c)
+	}
+}
+
+func TestAStopSuspendsWhatIsResumedOnce(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	s.pass()
+	s.writes = nil
+	for range 2 {
+		if err := s.r.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"suspend"}, s.writes); diff != "" {
+		t.Error(diff)
+	}
+	// The next process finds the record, sends a suspend it can name, and judges.
+	s.wrote("followed", "suspend", "status Settling")
+	s.fluxWrites(handlesToken)
+	s.wrote("judged", "status Failed", "event ApplyFailed")
+}
+
+func TestAReleaseLeavesNothingBehind(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	if err := s.store.Delete(t.Context(), s.trigger()); err != nil {
+		t.Fatal(err)
+	}
+	s.wrote("handed back, then let go", "release", "status", "event Released", "finalizers")
+	k := s.kustomization()
+	if k.Spec.Suspend || len(k.Annotations) != 0 {
+		t.Errorf("suspend %v, annotations %v", k.Spec.Suspend, k.Annotations)
+	}
+	if err := s.store.Get(t.Context(), key, &v1alpha1.FluxTrigger{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the trigger is still there: %v", err)
+	}
+}
+
+func TestACacheThatLagsStartsNoSecondOperation(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	s.stale = s.trigger() // asked, and not answered yet
+	s.pass()
+	s.fluxWrites(starts)
+	s.pass()
+	s.fluxWrites(succeeds)
+	s.fluxWrites(handlesToken)
+	s.pass()
+	if op := s.trigger().Status.Operation; op == nil || op.Phase != v1alpha1.OperationSucceeded {
+		t.Fatalf("operation %+v", op)
+	}
+	if w := s.pass(); len(w) != 0 {
+		t.Errorf("wrote %v on what the cache still says", w)
+	}
+}
