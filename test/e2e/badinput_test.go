@@ -131,6 +131,9 @@ var _ = Describe("Bad input", Label("badinput"), func() {
 
 		Expect(world.Apply(ctx, widgets)).To(Succeed())
 		Expect(t.Within(healBound).Await(ctx, "the WatchRule is Ready", ready(t, rule))).To(Succeed())
+		By("and gitmirror must be allowed to read it")
+		Expect(refuse(ctx, t, g, v1alpha1.ReasonForbidden)).To(And(ContainSubstring("widgets.shop.example"), ContainSubstring("get, list and watch")))
+		Expect(world.Apply(ctx, seeWidgets)).To(Succeed())
 		Expect(t.Within(healBound).Await(ctx, "the GitTarget is Ready", ready(t, g))).To(Succeed())
 	})
 
@@ -217,4 +220,13 @@ spec:
       served: true
       storage: true
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// seeWidgets lets everybody with the view role read them, gitmirror among them.
+const seeWidgets = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: see-widgets, labels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}}
+rules:
+  - {apiGroups: [shop.example], resources: [widgets], verbs: [get, list, watch]}
 `

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -60,12 +61,17 @@ func team(ctx context.Context, o scene.Options) *scene.Team {
 	return t
 }
 
-// settledTeam is a team whose tip is applied and whose Kustomization is held.
+// settledTeam is a team whose tip is applied and whose Kustomization is held. A long quiet period begins only then.
 func settledTeam(ctx context.Context, o scene.Options) *scene.Team {
 	GinkgoHelper()
+	quiet := o.Quiet
+	o.Quiet = 0
 	t := team(ctx, o)
 	_, err := t.AwaitApplied(ctx, head(ctx, t))
 	Expect(err).NotTo(HaveOccurred())
+	if quiet != 0 {
+		kubectl(ctx, cluster.Admin, "-n", t.Name, "patch", "fluxtrigger", "web", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"quietPeriod":%q}}`, quiet))
+	}
 	return t
 }
 
