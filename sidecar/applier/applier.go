@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrMoved: the object is gone, is another one, or is not as it was read. Nothing was written; read and decide again.
+// ErrMoved says that the object is gone, is another one, or is not as it was read. Nothing was written; read and decide again.
 var ErrMoved = errors.New("the object is not as it was read")
 
 // Target is the object a write is meant for.

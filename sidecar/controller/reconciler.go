@@ -3,25 +3,22 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-gitops/holdfast/sidecar/applier"
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
 
-const (
-	// maxPasses bounds how often one call decides again because the world moved under it.
-	maxPasses = 8
+// maxPasses bounds how often one call decides again because the world moved under it.
+const maxPasses = 8
 
-	// breather is how long a trigger rests that moved in every pass.
-	breather = 200 * time.Millisecond
-)
+// errStillMoving makes a trigger that moved in every pass wait as long as any other failure: what looks like a move may be
+// a write the server will never take.
+var errStillMoving = errors.New("every write found its object changed; trying again later")
 
 // Reconciler drives FluxTriggers. All fields are required.
 type Reconciler struct {
@@ -77,8 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: act.Recheck}, nil
 		}
 	}
-	log.FromContext(ctx).V(1).Info("still moving", "trigger", req.String(), "passes", maxPasses, "last", fmt.Sprint(moved))
-	return ctrl.Result{RequeueAfter: breather}, nil
+	return ctrl.Result{}, errors.Join(errStillMoving, moved)
 }
 
 // writes says that the action changes anything.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/internal/status"
+	"github.com/holdfast-gitops/holdfast/sidecar/applier"
 )
 
 func TestAdoptionIsFinalizerThenSuspendThenHandled(t *testing.T) {
@@ -225,5 +226,21 @@ func TestACacheThatLagsStartsNoSecondOperation(t *testing.T) {
 	}
 	if w := s.pass(); len(w) != 0 {
 		t.Errorf("wrote %v on what the cache still says", w)
+	}
+}
+
+func TestAWriteThatIsNeverTakenBacksOff(t *testing.T) {
+	s := newStage(t)
+	s.before = func(write string) error {
+		if strings.HasPrefix(write, "suspend") {
+			s.writes = append(s.writes, write)
+			return applier.ErrMoved
+		}
+		return nil
+	}
+	s.pass()
+	s.writes = nil
+	if _, err := s.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); !errors.Is(err, applier.ErrMoved) || len(s.writes) >= maxPasses {
+		t.Errorf("err %v after %d writes", err, len(s.writes))
 	}
 }

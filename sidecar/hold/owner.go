@@ -1,9 +1,9 @@
 package hold
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +42,7 @@ func resumer(k *kustomizev1.Kustomization) string {
 
 // owns says that the entry holds spec.suspend.
 func owns(m metav1.ManagedFieldsEntry) bool {
-	if m.FieldsV1 == nil || !bytes.Contains(m.FieldsV1.Raw, []byte(`"f:suspend"`)) {
+	if m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), `"f:suspend"`) {
 		return false
 	}
 	var fields struct {
@@ -50,5 +50,5 @@ func owns(m metav1.ManagedFieldsEntry) bool {
 			Suspend *struct{} `json:"f:suspend"`
 		} `json:"f:spec"`
 	}
-	return json.Unmarshal(m.FieldsV1.Raw, &fields) == nil && fields.Spec.Suspend != nil
+	return json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) == nil && fields.Spec.Suspend != nil
 }
