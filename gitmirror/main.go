@@ -136,7 +136,7 @@ func wire(mgr ctrl.Manager, s settings, facts *audit.Index, log logr.Logger) err
 			targetMoved.Wake(ctx, target)
 			branchMoved.Wake(ctx, target)
 		},
-		Report: controller.Reporter(mgr.GetClient(), mgr.GetEventRecorder("gitmirror")),
+		Refused: controller.TellRefused(mgr.GetClient(), mgr.GetEventRecorder("gitmirror")),
 	})
 	received := func() bool { first, _ := facts.Received(); return !first.IsZero() }
 	return errors.Join(

@@ -180,9 +180,6 @@ const (
 	// ReasonRevisionMismatch: a run applied another commit than the operation's.
 	ReasonRevisionMismatch Reason = "RevisionMismatch"
 
-	// ReasonDeletionNotMirrored: an object was deleted live and its document stays in Git.
-	ReasonDeletionNotMirrored Reason = "DeletionNotMirrored"
-
 	// ReasonEditRefused: an edit has no faithful place in Git; the message names the object and why.
 	ReasonEditRefused Reason = "EditRefused"
 )

@@ -69,6 +69,12 @@ func told(i manifest.Intent) string {
 	if i.Create {
 		words = append(words, "may be made")
 	}
+	if i.Made {
+		words = append(words, "was made")
+	}
+	if i.Gone {
+		words = append(words, "is gone")
+	}
 	return strings.Join(words, " ")
 }
 
@@ -92,16 +98,16 @@ func TestConsiderKeepsWhatMayBeAnEdit(t *testing.T) {
 		{"a replayed change is an edit too", replayed, web, web, scaled, "", "spec.replicas=3"},
 		{"a new status is none", live, web, web, pairs(statusToo, []string{`"status":{"replicas":1}`, `"status":{"replicas":3}`}), Unchanged, ""},
 		{"a mark of the applier is none", live, web, web, []string{`"kustomize.toolkit.fluxcd.io/name":"shop"`, `"kustomize.toolkit.fluxcd.io/name":"other"`}, Unchanged, ""},
-		{"a new object may be made, with nothing to change in a document there is", live, "", cm, nil, "", "may be made"},
+		{"a new object may be made, and a document there is should say it", live, "", cm, nil, "", "may be made was made"},
 		{"a new object the applier placed came from Git", live, "", web, nil, PlacedByApplier, ""},
 		{"an object found at the start may be made and changes nothing", initial, "", cm, nil, "", "may be made"},
 		{"one the applier placed is not even made: a push may have taken it out", initial, "", web, nil, PlacedByApplier, ""},
-		{"a deletion is not mirrored", live, cm, "", nil, DeletionNotMirrored, ""},
+		{"a deletion is one", live, cm, "", nil, "", "is gone"},
 		{"an object being deleted is not", live, cm, cm, []string{`"v"`, `"w"`, `"uid"`, `"deletionTimestamp":"2030-01-02T03:04:05Z","uid"`}, BeingDeleted, ""},
 		{"B55: a Secret is not", live, "", kind("v1", "Secret"), nil, SecretNotMirrored, ""},
 		{"nor is its deletion told", live, kind("v1", "Secret"), "", nil, SecretNotMirrored, ""},
 		{"B56: what a controller made is not", live, "", strings.Replace(cm, `"uid"`, `"ownerReferences":[{"kind":"Cron","name":"c","uid":"u","controller":true}],"uid"`, 1), nil, Derived, ""},
-		{"what is owned without a controller is", live, "", strings.Replace(cm, `"uid"`, `"ownerReferences":[{"kind":"Cron","name":"c","uid":"u"}],"uid"`, 1), nil, "", "may be made"},
+		{"what is owned without a controller is", live, "", strings.Replace(cm, `"uid"`, `"ownerReferences":[{"kind":"Cron","name":"c","uid":"u"}],"uid"`, 1), nil, "", "may be made was made"},
 		{"nor is the deletion of what a controller made told", live, strings.Replace(cm, `"uid"`, `"ownerReferences":[{"controller":true}],"uid"`, 1), "", nil, Derived, ""},
 		{"the CA bundle every namespace gets is not", live, "", strings.Replace(cm, `"app"`, `"kube-root-ca.crt"`, 1), nil, Derived, ""},
 		{"an Event is not", live, "", kind("events.k8s.io/v1", "Event"), nil, Derived, ""},
@@ -110,7 +116,7 @@ func TestConsiderKeepsWhatMayBeAnEdit(t *testing.T) {
 		{"an EndpointSlice is not", live, "", kind("discovery.k8s.io/v1", "EndpointSlice"), nil, Derived, ""},
 		{"Endpoints are not", live, "", kind("v1", "Endpoints"), nil, Derived, ""},
 		{"a ControllerRevision is not", live, "", kind("apps/v1", "ControllerRevision"), nil, Derived, ""},
-		{"somebody's own kind of that name is", live, "", kind("example.org/v1", "Secret"), nil, "", "may be made"},
+		{"somebody's own kind of that name is", live, "", kind("example.org/v1", "Secret"), nil, "", "may be made was made"},
 	} {
 		t.Run(row.says, func(t *testing.T) {
 			s := Seen{Resource: "things", Initial: row.how == initial, Replayed: row.how == replayed}
@@ -124,7 +130,11 @@ func TestConsiderKeepsWhatMayBeAnEdit(t *testing.T) {
 			if skip != row.skip || told(c.intent) != row.want {
 				t.Errorf("got %q, %q, want %q, %q", told(c.intent), skip, row.want, row.skip)
 			}
-			if skip == "" && (c.Key != fact.Key{UID: s.New.GetUID(), ResourceVersion: s.New.GetResourceVersion()} || c.Initial != s.Initial) {
+			want := fact.DeletionOf("u2")
+			if s.New != nil {
+				want = fact.Key{UID: s.New.GetUID(), ResourceVersion: s.New.GetResourceVersion()}
+			}
+			if skip == "" && (c.Key != want || c.Initial != s.Initial) {
 				t.Errorf("the candidate is about %v, initial: %v", c.Key, c.Initial)
 			}
 		})

@@ -61,7 +61,8 @@ func Consider(s Seen) (Candidate, Skip) {
 	case derived[gvk.GroupKind()], manifest.Controlled(obj.Object), gvk.Group == "" && gvk.Kind == "ConfigMap" && obj.GetName() == "kube-root-ca.crt":
 		return Candidate{}, Derived
 	case s.New == nil:
-		return Candidate{}, DeletionNotMirrored
+		in := intent(s.Resource, obj)
+		return Candidate{Key: fact.DeletionOf(obj.GetUID()), replayed: s.Replayed, intent: manifest.Intent{Object: in.Object, Resource: in.Resource, Gone: true}}, ""
 	case obj.GetDeletionTimestamp() != nil:
 		return Candidate{}, BeingDeleted
 	}
@@ -74,6 +75,7 @@ func Consider(s Seen) (Candidate, Skip) {
 		if !c.intent.Create {
 			return Candidate{}, PlacedByApplier
 		}
+		c.intent.Made = !s.Initial
 		c.writers = writersBetween(nil, obj)
 		return c, ""
 	}

@@ -1,7 +1,5 @@
 package capture
 
-import "github.com/holdfast-gitops/holdfast/api/v1alpha1"
-
 // Skip says why a change is no edit to record; empty: it is one. It serves as log value and metric label.
 type Skip string
 
@@ -14,9 +12,6 @@ const (
 
 	// BeingDeleted: the object waits for its finalizers; what is written to it now outlives nothing.
 	BeingDeleted Skip = "BeingDeleted"
-
-	// DeletionNotMirrored: the object was deleted live and its document stays in Git. It is to be reported.
-	DeletionNotMirrored = Skip(v1alpha1.ReasonDeletionNotMirrored)
 
 	// Unchanged: nothing that belongs into Git changed, such as a status.
 	Unchanged Skip = "Unchanged"

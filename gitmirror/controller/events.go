@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
-// Reporter tells people about a target by Events on it. What concerns a target that is gone is told to nobody.
-func Reporter(c client.Reader, to events.EventRecorder) func(context.Context, types.NamespacedName, v1alpha1.Reason, string) {
-	return func(ctx context.Context, target types.NamespacedName, reason v1alpha1.Reason, message string) {
+// TellRefused tells people of refused edits by Events on the target. What concerns a target that is gone is told to nobody.
+func TellRefused(c client.Reader, to events.EventRecorder) func(context.Context, types.NamespacedName, string) {
+	return func(ctx context.Context, target types.NamespacedName, message string) {
 		var t v1alpha1.GitTarget
 		if c.Get(ctx, target, &t) != nil {
 			return
 		}
-		to.Eventf(&t, nil, corev1.EventTypeWarning, string(reason), "Mirror", "%s", status.Message("%s", message))
+		to.Eventf(&t, nil, corev1.EventTypeWarning, string(v1alpha1.ReasonEditRefused), "Mirror", "%s", status.Message("%s", message))
 	}
 }

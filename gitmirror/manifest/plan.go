@@ -37,6 +37,8 @@ type Intent struct {
 	Changes  []Change
 	Whole    map[string]any // the sanitized object, for a new file
 	Create   bool           // make a new file where the object has no document
+	Made     bool           // the object was just made in the cluster, so a document it has already should say Whole
+	Gone     bool           // the object was deleted in the cluster; nothing else but Object matters then
 }
 
 // Refusal is an intent that was not written, and why, for a person to read.
@@ -166,10 +168,14 @@ func (p *plan) carryOut(in Intent) (string, []byte, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if !found {
-		return p.create(in)
-	}
 	switch {
+	case !found && in.Gone:
+		return "", nil, nil
+	case !found:
+		return p.create(in)
+	case in.Gone:
+		return "", nil, refusal(fmt.Sprintf("it was deleted in the cluster and its document stays in %s, so the next apply makes it again; "+
+			"delete the document to keep it away", at.file))
 	case at.Sealed:
 		return "", nil, refusal(fmt.Sprintf("%s is encrypted by SOPS; edit it with sops", at.file))
 	case at.Listed:
@@ -181,6 +187,10 @@ func (p *plan) carryOut(in Intent) (string, []byte, error) {
 			return "", nil, fmt.Errorf("read %s: %w", at.file, err)
 		}
 	}
+	if in.Made && !says(text, at.Index, in.Whole) {
+		return "", nil, refusal(fmt.Sprintf("it was made in the cluster while %s has a document of it that says something else; "+
+			"make the two agree by editing either", at.file))
+	}
 	after, err := Edit(text, at.Index, in.Changes)
 	if err != nil {
 		return "", nil, refusal(fmt.Sprintf("%s: %v", at.file, err))
@@ -189,6 +199,16 @@ func (p *plan) carryOut(in Intent) (string, []byte, error) {
 		return "", nil, nil
 	}
 	return at.file, after, nil
+}
+
+// says reports whether the document says exactly what whole does, by meaning.
+func says(text []byte, index int, whole map[string]any) bool {
+	chunks, err := split(text)
+	if err != nil || index >= len(chunks) {
+		return false
+	}
+	doc, err := decode(chunks[index])
+	return err == nil && sameMeaning(nil, any(Sanitize(doc)), any(whole))
 }
 
 // find returns the one document of id. A document without a namespace is taken for one in any, unless another says

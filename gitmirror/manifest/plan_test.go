@@ -48,6 +48,13 @@ func create(name string) Intent {
 		"metadata": map[string]any{"name": name, "namespace": "team-a"}, "spec": map[string]any{"replicas": 2}}}
 }
 
+// made wants web as somebody has just made it.
+func made() Intent {
+	in := create("web")
+	in.Made = true
+	return in
+}
+
 func TestPlanWritesWhatIsLeftToWrite(t *testing.T) {
 	newWeb := "apps/team-a/apps/deployments/web.yaml"
 	scaled := strings.Replace(web, "2", "3", 1)
@@ -62,6 +69,11 @@ func TestPlanWritesWhatIsLeftToWrite(t *testing.T) {
 			map[string]string{"apps/all.yaml": "kind: A\n---\n" + scaled}, ""},
 		{"what Git already says is not written", map[string]string{"apps/web.yaml": web}, []Intent{scaleTo(t, 2)}, nil, ""},
 		{"adopting an object writes nothing", map[string]string{"apps/web.yaml": web}, []Intent{create("web")}, nil, ""},
+		{"a made object whose document says the same writes nothing", map[string]string{"apps/web.yaml": "# ours\n" + web}, []Intent{made()}, nil, ""},
+		{"one whose document says something else is refused: which of the two is meant nobody knows", map[string]string{"apps/web.yaml": scaled}, []Intent{made()}, nil, "says something else"},
+		{"one without a document gets a file", nil, []Intent{made()}, map[string]string{newWeb: web}, ""},
+		{"a deletion is refused while there is a document", map[string]string{"apps/web.yaml": web}, []Intent{{Object: webID, Gone: true}}, nil, "stays in apps/web.yaml"},
+		{"a deletion of what Git does not have is nothing to write", nil, []Intent{{Object: webID, Gone: true}}, nil, ""},
 		{"intents for one document compose", map[string]string{"apps/web.yaml": web}, []Intent{scaleTo(t, 7), scaleTo(t, 3)}, map[string]string{"apps/web.yaml": scaled}, ""},
 		{"another version of the group is the same object", map[string]string{"apps/web.yaml": strings.Replace(web, "v1", "v1beta1", 1)}, []Intent{scaleTo(t, 3)},
 			map[string]string{"apps/web.yaml": strings.Replace(scaled, "v1", "v1beta1", 1)}, ""},

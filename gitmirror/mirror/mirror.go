@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit"
 	"github.com/holdfast-gitops/holdfast/gitmirror/author"
 	"github.com/holdfast-gitops/holdfast/gitmirror/branch"
@@ -38,9 +37,9 @@ type Options struct {
 	Credentials func(ctx context.Context, provider types.NamespacedName) (gitstore.Credentials, error)
 	// Changed is told of each target whose State may have changed. It may block.
 	Changed func(ctx context.Context, target types.NamespacedName)
-	// Report is told what a person should know about a target: an edit refused, a deletion not mirrored.
-	Report func(ctx context.Context, target types.NamespacedName, reason v1alpha1.Reason, message string)
-	Log    logr.Logger
+	// Refused is told of each edit of a target that has no place in Git, once. It may block.
+	Refused func(ctx context.Context, target types.NamespacedName, message string)
+	Log     logr.Logger
 }
 
 // Mirror mirrors targets. Make it with New, Run it once; Set, Remove and State may be called from any goroutine.
@@ -93,7 +92,7 @@ func New(o Options) *Mirror {
 	return m
 }
 
-// Start tells Changed and Report what happens until ctx is done. It then ends the streams, pushes what is decided, and
+// Start tells Changed and Refused what happens until ctx is done. It then ends the streams, pushes what is decided, and
 // returns once everything has ended.
 func (m *Mirror) Start(ctx context.Context) error {
 	m.news.tell(ctx, m.names, func(n types.NamespacedName) {

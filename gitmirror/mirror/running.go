@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit"
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit/fact"
 	"github.com/holdfast-gitops/holdfast/gitmirror/author"
@@ -68,7 +67,7 @@ func (r *running) set(t Target) {
 	}
 }
 
-// consider leads the events of one stream to the joiner, and what is nobody's edit directly to the branch.
+// consider leads the events of one stream to the joiner, where what is nobody's edit waits for nothing.
 func (r *running) consider(sub *watch.Subscription, res Resource) {
 	defer sub.Close()
 	for {
@@ -79,18 +78,15 @@ func (r *running) consider(sub *watch.Subscription, res Resource) {
 		c, skip := capture.Consider(capture.Seen{
 			Resource: res.Resource, Old: ev.Old, New: ev.New, Initial: ev.Type == watch.Initial, Replayed: ev.Replayed,
 		})
-		switch {
-		case skip == capture.DeletionNotMirrored:
-			r.mirror.opts.Report(r.ctx, r.name, v1alpha1.ReasonDeletionNotMirrored, fmt.Sprintf(
-				"%s %s was deleted in the cluster; its document stays in Git, so the next apply makes it again. Delete the document to keep it away",
-				res.Kind, ev.Old.GetName()))
-		case skip != "":
-		case c.Initial:
-			r.decide(c, nil)
-		default:
-			if r.joiner.Observe(r.ctx, c.Key, c) != nil {
-				return // the target ended
-			}
+		if skip != "" {
+			continue
+		}
+		hand := r.joiner.Observe
+		if c.Initial {
+			hand = r.joiner.Pass
+		}
+		if hand(r.ctx, c.Key, c) != nil {
+			return // the target ended
 		}
 	}
 }
@@ -179,7 +175,7 @@ func (m *Mirror) reportRefusals(ctx context.Context, name types.NamespacedName) 
 			continue
 		}
 		r.reported = refused.Sequence
-		m.opts.Report(ctx, name, v1alpha1.ReasonEditRefused, fmt.Sprintf(
+		m.opts.Refused(ctx, name, fmt.Sprintf(
 			"an edit of %s by %s is not in Git: %s", refused.Object, refused.Author.Name, refused.Reason))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/test/cluster"
 	"github.com/holdfast-gitops/holdfast/test/cluster/gitserver"
 	"github.com/holdfast-gitops/holdfast/test/scene"
@@ -90,6 +91,28 @@ var _ = Describe("An edit through the API", Label("mirror"), func() {
 		content, err := world.Git.ReadFile(ctx, t.Name, c.Hash, "apps/web.yaml")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(content).To(And(ContainSubstring("replicas: 4 # enough"), ContainSubstring("web:2.0"), ContainSubstring(`"pushed"`)))
+	})
+
+	It("that deletes an object is told, with who did it, and the document stays", storyBound, func(ctx SpecContext) {
+		t := settledTeam(ctx, scene.Options{Name: "team-delete"})
+		before := head(ctx, t)
+		kubectl(ctx, cluster.Alice, "-n", t.Name, "delete", "configmap", "settings")
+		message, err := t.AwaitEvent(ctx, v1alpha1.ReasonEditRefused, "web")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(message).To(And(ContainSubstring("ConfigMap"), ContainSubstring(cluster.Alice), ContainSubstring("apps/settings.yaml")))
+		Expect(head(ctx, t)).To(Equal(before))
+	})
+
+	It("that makes an object anew, unlike its document, is told and written by nobody's guess", storyBound, func(ctx SpecContext) {
+		t := settledTeam(ctx, scene.Options{Name: "team-anew", Quiet: time.Hour})
+		files := map[string]string{"apps/motd.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: motd, namespace: team-anew}\ndata: {text: pushed}\n"}
+		pushed, err := world.Git.Commit(ctx, t.Name, "main", gitserver.Author{Name: "Bob", Email: cluster.Bob}, "Say something", files)
+		Expect(err).NotTo(HaveOccurred())
+		kubectl(ctx, cluster.Alice, "-n", t.Name, "create", "configmap", "motd", "--from-literal=text=live")
+		message, err := t.AwaitEvent(ctx, v1alpha1.ReasonEditRefused, "web")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(message).To(And(ContainSubstring("apps/motd.yaml"), ContainSubstring("says something else")))
+		Expect(head(ctx, t)).To(Equal(pushed))
 	})
 
 	It("that undoes itself within the commit window makes no commit", storyBound, func(ctx SpecContext) {
