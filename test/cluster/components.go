@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -51,7 +52,7 @@ func (w *World) apiServer() component {
 		"--client-ca-file=" + w.pki.file("ca.crt"), "--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + w.pki.file("sa.pub"), "--service-account-signing-key-file=" + w.pki.file("sa.key"),
-		"--audit-policy-file=" + w.path("audit-policy.yaml"), "--audit-webhook-config-file=" + w.path("audit-webhook.kubeconfig"),
+		"--audit-policy-file=" + filepath.Join(w.root, "docs", "audit-policy.yaml"), "--audit-webhook-config-file=" + w.path("audit-webhook.kubeconfig"),
 		"--audit-webhook-mode=batch", "--audit-webhook-batch-max-wait=100ms", "--audit-webhook-batch-max-size=100",
 		// Four retries, each 1.5 times as late as the one before: a receiver may be away for about four seconds.
 		"--audit-webhook-initial-backoff=500ms",

@@ -34,9 +34,6 @@ const (
 //go:embed manifests/access.yaml
 var accessYAML string
 
-//go:embed manifests/audit-policy.yaml
-var auditPolicy []byte
-
 // Options say what kind of world Start makes. The zero value is a whole one in a temporary folder.
 type Options struct {
 	WithoutFlux bool      // only the control plane and Git, for tests that need no applier
@@ -156,9 +153,6 @@ func (w *World) prepare(context.Context) (err error) {
 		return err
 	}
 	if err := w.writeKubeconfigs(); err != nil {
-		return err
-	}
-	if err := os.WriteFile(w.path("audit-policy.yaml"), auditPolicy, 0o644); err != nil {
 		return err
 	}
 	if w.http, err = w.adminHTTP(); err != nil {
