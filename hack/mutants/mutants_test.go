@@ -86,8 +86,8 @@ func TestEveryMutantFitsTheSource(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range mutants {
 		t.Run(m.Name, func(t *testing.T) {
-			if m.Promise == "" || m.Package == "" || seen[m.Name] {
-				t.Error("a mutant has a name of its own, a promise and a package")
+			if m.Promise == "" || m.Package == "" || m.Run == "" || seen[m.Name] {
+				t.Error("a mutant has a name of its own, a promise, a package and the tests that guard it")
 			}
 			seen[m.Name] = true
 			if _, err := (runner{root: root}).overlay(m, t.TempDir()); err != nil {

@@ -1,0 +1,119 @@
+package main
+
+// ofTheHolder take lines of defence out of sidecar/.
+var ofTheHolder = []Mutant{
+	{
+		Name:    "suspend-waits-for-the-end",
+		Promise: "The suspend follows the start of a run, so that a push fetched meanwhile is not applied.",
+		File:    "sidecar/hold/verdict.go",
+		Old: `	if k.Status.LastHandledReconcileAt == op.Token || traces(op.Before, k) {
+		return true
+	}
+	c := apimeta.FindStatusCondition(k.Status.Conditions, meta.ReconcilingCondition)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == meta.ProgressingReason && c.ObservedGeneration == k.Generation
+`,
+		New: `	return k.Status.LastHandledReconcileAt == op.Token
+`,
+		Package: "./sidecar/hold",
+		Run:     "^TestDecide$",
+	},
+	{
+		Name:    "no-suspend-at-the-start",
+		Promise: "The holder writes the suspend while the run it started still goes on.",
+		File:    "sidecar/hold/verdict.go",
+		Old:     `return c != nil && c.Status == metav1.ConditionTrue &&`,
+		New:     `return false && c.Status == metav1.ConditionTrue &&`,
+		Package: "./sidecar/controller",
+		Run:     "^TestOneOperationWritesInThisOrder$",
+	},
+	{
+		Name:    "resume-before-the-record",
+		Promise: "An operation is recorded, and read back, before anything is resumed for it.",
+		File:    "sidecar/hold/request.go",
+		Old:     `return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op)), Again: true}`,
+		New:     `return s.resume(op)`,
+		Package: "./sidecar/hold",
+		Run:     "^TestDecide$",
+	},
+	{
+		Name:    "resume-although-the-record-failed",
+		Promise: "Nothing is resumed when the record of the operation could not be written.",
+		File:    "sidecar/hold/request.go",
+		Old:     `return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op)), Again: true}`,
+		New:     `return s.resume(op)`,
+		Package: "./sidecar/controller",
+		Run:     "^TestNothingIsResumedWhenTheRecordCannotBeWritten$",
+	},
+	{
+		Name:    "resume-unguarded",
+		Promise: "A resume is a compare-and-swap: it changes nothing that somebody changed since it was decided.",
+		File:    "sidecar/hold/operation.go",
+		Old:     `act.Verb, act.Token, act.Guarded = Resume, op.Token, true`,
+		New:     `act.Verb, act.Token = Resume, op.Token`,
+		Package: "./sidecar/hold",
+		Run:     "^TestDecide$",
+	},
+	{
+		Name:    "resume-over-a-change",
+		Promise: "The resourceVersion that was read travels with a guarded write.",
+		File:    "sidecar/controller/perform.go",
+		Old:     `t.ResourceVersion = o.GetResourceVersion()`,
+		New:     ``,
+		Package: "./sidecar/controller",
+		Run:     "^TestAResumeThatFindsTheKustomizationChangedDecidesAgain$",
+	},
+	{
+		Name:    "apply-without-resource-version",
+		Promise: "The body of a guarded write to a Kustomization carries the resourceVersion.",
+		File:    "sidecar/applier/flux/body.go",
+		Old:     `metadata["resourceVersion"] = t.ResourceVersion`,
+		New:     ``,
+		Package: "./sidecar/applier/flux",
+		Run:     "^TestWrites$",
+	},
+	{
+		Name:    "apply-without-uid",
+		Promise: "A Kustomization made anew under the name of the old one is never written by mistake.",
+		File:    "sidecar/applier/flux/body.go",
+		Old:     `, "uid": string(t.UID)`,
+		New:     ``,
+		Package: "./sidecar/applier/flux",
+		Run:     "^TestWrites$",
+	},
+	{
+		Name:    "holder-status-without-resource-version",
+		Promise: "The holder's status is a compare-and-swap: a newer request is never overlooked.",
+		File:    "sidecar/controller/report.go",
+		Old:     `"resourceVersion": trigger.ResourceVersion,`,
+		New:     ``,
+		Package: "./sidecar/controller",
+		Run:     "^TestAStatusThatChangedSinceIsReadAgain$",
+	},
+	{
+		Name:    "write-on-what-the-cache-says",
+		Promise: "A write is decided on what the API server says now and not on a cache that lags.",
+		File:    "sidecar/controller/reconciler.go",
+		Old:     `reader, live = r.Live, true`,
+		New:     `live = true`,
+		Package: "./sidecar/controller",
+		Run:     "^TestACacheThatLagsStartsNoSecondOperation$",
+	},
+	{
+		Name:    "leave-a-foreign-resume",
+		Promise: "A held Kustomization that somebody else resumed is suspended again.",
+		File:    "sidecar/hold/decide.go",
+		Old:     `case !s.suspendedByUs():`,
+		New:     `case !s.heldByUs() || requested(s.Kustomization) == "":`,
+		Package: "./sidecar/hold",
+		Run:     "^TestDecide$",
+	},
+	{
+		Name:    "handled-is-applied",
+		Promise: "A handled token proves no apply; only what moved against the baseline does.",
+		File:    "sidecar/hold/verdict.go",
+		Old:     `case !traces(op.Before, k):`,
+		New:     `case false:`,
+		Package: "./sidecar/hold",
+		Run:     "^TestJudge$",
+	},
+}
