@@ -32,11 +32,11 @@ func working(change ...func(*TargetSeen)) TargetSeen {
 		},
 		Provider: &v1alpha1.GitProvider{
 			ObjectMeta: metav1.ObjectMeta{Name: "repo"},
-			Spec:       v1alpha1.GitProviderSpec{AllowedBranches: []string{"main", "release/*"}},
+			Spec:       v1alpha1.GitProviderSpec{URL: "https://git.example/repo", AllowedBranches: []string{"main", "release/*"}},
 			Status:     v1alpha1.GitProviderStatus{Conditions: ready},
 		},
 		KubeProvider: &v1alpha1.KubeProvider{},
-		Trigger:      &v1alpha1.FluxTrigger{Status: v1alpha1.FluxTriggerStatus{Conditions: ready}},
+		Trigger:      &v1alpha1.FluxTrigger{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: v1alpha1.FluxTriggerStatus{Conditions: ready}},
 		Rules:        1,
 		Streams:      []Stream{{Resource: "deployments.apps", Synced: true}},
 		Pushed:       "abc",
@@ -88,6 +88,15 @@ func TestTargetSaysWhatStopsIt(t *testing.T) {
 		{"its trigger has not seen it", working(func(s *TargetSeen) {
 			s.Trigger.Status.Conditions = conds(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNotReferenced, "")
 		}), v1alpha1.ReasonNotReferenced, passing, "holder"},
+		{"its trigger holds an applier that fetches another repository", working(func(s *TargetSeen) {
+			s.Trigger.Status.Source = &v1alpha1.TriggerSource{URL: "https://git.example/other.git", Branch: "main"}
+		}), v1alpha1.ReasonSourceMismatch, stalled, "git.example/other"},
+		{"its trigger holds an applier that follows another branch", working(func(s *TargetSeen) {
+			s.Trigger.Status.Source = &v1alpha1.TriggerSource{URL: "https://git.example/repo", Branch: "release/1"}
+		}), v1alpha1.ReasonSourceMismatch, stalled, "release/1"},
+		{"its trigger holds the applier of its folder, by another spelling", working(func(s *TargetSeen) {
+			s.Trigger.Status.Source = &v1alpha1.TriggerSource{URL: "ssh://git@git.example/repo.git", Branch: "main"}
+		}), v1alpha1.ReasonSucceeded, "", "mirrored"},
 		{"its trigger is stalled", working(func(s *TargetSeen) {
 			s.Trigger.Status.Conditions = append(
 				conds(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplierNotFound, "no Kustomization"),

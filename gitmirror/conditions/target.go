@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/binding"
 	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
@@ -153,6 +154,16 @@ func triggerCondition(l *list, s TargetSeen) Fault {
 	return f
 }
 
+// Binds says whether the target writes what the trigger's applier fetches, as far as the trigger tells. provider is nil
+// when there is none.
+func Binds(trigger *v1alpha1.FluxTrigger, target *v1alpha1.GitTarget, provider *v1alpha1.GitProvider) binding.Verdict {
+	var source *binding.Source
+	if src := trigger.Status.Source; src != nil {
+		source = &binding.Source{URL: src.URL, Branch: src.Branch}
+	}
+	return binding.Judge(trigger, source, []binding.Candidate{{Target: *target, Provider: provider}})
+}
+
 func triggerFault(s TargetSeen) Fault {
 	ref := s.Target.Spec.ApplyTriggerRef
 	if s.Trigger == nil {
@@ -164,7 +175,11 @@ func triggerFault(s TargetSeen) Fault {
 	case ready == nil || v1alpha1.Reason(ready.Reason) == v1alpha1.ReasonNotReferenced:
 		return Fault{Reason: v1alpha1.ReasonNotReferenced, Passing: true,
 			Message: fmt.Sprintf("%s %q has not seen this reference yet; a holder must run beside its applier", ref.Kind, ref.Name)}
-	case ready.Status == metav1.ConditionTrue:
+	}
+	if bound := Binds(s.Trigger, s.Target, s.Provider); bound.Reason == v1alpha1.ReasonSourceMismatch {
+		return Fault{Reason: bound.Reason, Message: fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, bound.Message)}
+	}
+	if ready.Status == metav1.ConditionTrue {
 		return Fault{}
 	}
 	return Fault{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/gitmirror/apply"
+	"github.com/holdfast-gitops/holdfast/gitmirror/conditions"
 	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
@@ -83,7 +84,7 @@ func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	return res, err
 }
 
-// branch folds the branches of every target that names the trigger into one: busy when any is, quiet since the latest.
+// branch folds the branches of every target that binds the trigger into one: busy when any is, quiet since the latest.
 // It also returns how many foreign moves they have seen.
 func (r *RequestReconciler) branch(ctx context.Context, t *v1alpha1.FluxTrigger) (apply.Branch, int, error) {
 	var targets v1alpha1.GitTargetList
@@ -94,11 +95,15 @@ func (r *RequestReconciler) branch(ctx context.Context, t *v1alpha1.FluxTrigger)
 	foreign := 0
 	for i := range targets.Items {
 		target := &targets.Items[i]
-		if !names(target, t.Name) || !target.DeletionTimestamp.IsZero() {
+		if !names(target, t.Name) {
 			continue
 		}
+		provider, err := get(ctx, r, target.Namespace, target.Spec.GitProviderRef.Name, &v1alpha1.GitProvider{})
+		if err != nil {
+			return apply.Branch{}, 0, err
+		}
 		state, ok := r.Mirror.State(client.ObjectKeyFromObject(target))
-		if !ok || t.Status.Source == nil || target.Spec.Branch != t.Status.Source.Branch {
+		if !ok || !conditions.Binds(t, target, provider).Bound {
 			continue
 		}
 		b.Name, b.Tip = target.Spec.Branch, state.Tip
