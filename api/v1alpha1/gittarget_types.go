@@ -18,7 +18,7 @@ type GitTargetSpec struct {
 	// Branch that is written; the GitProvider's allowedBranches must admit it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9._/-]*$') && !self.contains('..') && !self.contains('//') && !self.contains('/.') && !self.endsWith('/') && !self.endsWith('.') && !self.endsWith('.lock')",message="branch must be a plain branch name, such as main or release/1.2"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9._/-]*$') && !self.contains('..') && !self.contains('//') && !self.contains('/.') && !self.contains('.lock/') && !self.endsWith('/') && !self.endsWith('.') && !self.endsWith('.lock')",message="branch must be a plain branch name, such as main or release/1.2"
 	Branch string `json:"branch"`
 
 	// Path of the folder from the repository's root; "." is the root itself.
