@@ -25,7 +25,7 @@ tidy-modules := . test hack/tools hack/lint
 all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux
 
 # The test module's packages that need no running world.
-test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/e2e' -e '/test/bench')
+test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/api$$' -e '/test/e2e$$' -e '/test/bench$$')
 
 .PHONY: help
 help: ## Print this help
@@ -68,8 +68,9 @@ test-e2e: ## Stories against the real kube-apiserver and real Flux (LABEL=… pi
 	@echo '== real Kubernetes and Flux, built from their modules unless they are cached'
 	@$(GO) -C test run ./cluster/cmd/cluster -build
 	@test -n "$$LABEL" || { echo '== the world itself'; $(GO) -C test test $(race) -count=1 -timeout 15m -v ./cluster; }
+	@test -n "$$LABEL" || { echo '== the kinds, the samples and kubectl'; $(GO) -C test test $(race) -count=1 -timeout 15m ./api; }
 	@echo '== stories'
-	@$(GO) -C test test $(race) -count=1 -timeout 60m -v ./e2e/... -ginkgo.label-filter="$$LABEL"
+	@$(GO) -C test test $(race) -count=1 -timeout 60m -v ./e2e -ginkgo.label-filter="$$LABEL"
 
 .PHONY: bench
 bench: ## Measure the held cycle, an edit's way to Git and the holder's API requests; medians and ratios

@@ -84,18 +84,16 @@ func readFolder(dir string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// installKinds applies the CRDs of Holdfast and, when the world has Flux, of Flux, and waits until all are served.
+// installKinds applies the CRDs of Holdfast and of Flux, and waits until all are served.
 func (w *World) installKinds(ctx context.Context) error {
 	dirs := []string{filepath.Join(w.root, "charts", "holdfast", "crds")}
-	if !w.options.WithoutFlux {
-		flux, err := moduleDirs(ctx, filepath.Join(w.root, "test", "cluster", "flux"),
-			"github.com/fluxcd/source-controller", "github.com/fluxcd/kustomize-controller")
-		if err != nil {
-			return err
-		}
-		for _, dir := range flux {
-			dirs = append(dirs, filepath.Join(dir, "config", "crd", "bases"))
-		}
+	flux, err := moduleDirs(ctx, filepath.Join(w.root, "test", "cluster", "flux"),
+		"github.com/fluxcd/source-controller", "github.com/fluxcd/kustomize-controller")
+	if err != nil {
+		return err
+	}
+	for _, dir := range flux {
+		dirs = append(dirs, filepath.Join(dir, "config", "crd", "bases"))
 	}
 	var kinds []*unstructured.Unstructured
 	for _, dir := range dirs {

@@ -36,7 +36,7 @@ var accessYAML string
 
 // Options say what kind of world Start makes. The zero value is a whole one in a temporary folder.
 type Options struct {
-	WithoutFlux bool      // only the control plane and Git, for tests that need no applier
+	WithoutFlux bool      // Flux's kinds are there and its controllers are not, for tests that need no applier
 	Keep        bool      // leave the folder after Stop; KEEP=1 in the environment does the same
 	Out         io.Writer // progress for a person; nil: standard error
 
