@@ -25,7 +25,7 @@ tidy-modules := . test hack/tools hack/lint
 all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux
 
 # The test module's packages that need no running world.
-test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/api$$' -e '/test/e2e$$' -e '/test/bench$$')
+test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/api$$' -e '/test/e2e$$')
 
 .PHONY: help
 help: ## Print this help

@@ -1,0 +1,44 @@
+// Command bench measures what holding costs, in one world it starts for itself: a real API server, real Flux, a real Git
+// server, and the holder and gitmirror of this checkout. `make bench` runs it.
+//
+// Every comparison is of runs that take turns in the same world, and the one that begins alternates too, so that whatever
+// else the machine does is shared by both. What counts is the ratio of the medians; the times are this machine's. The
+// first round of each comparison warms up and is not counted. A goal that is missed is printed and is no error; the
+// exit code is 1 only when something did not work.
+//
+// # The held cycle
+//
+// From sending a request on the trigger's status until the trigger says that the operation Succeeded for that commit and
+// that the Kustomization is Held=Suspended. bench writes the request itself, as gitmirror would, so that no quiet period
+// counts. It is compared with what a person does who has no Holdfast: stamp the GitRepository, wait until the
+// artifact is the commit, stamp the Kustomization, wait until that is handled and lastAppliedRevision is the commit. Both
+// repositories get the same commit just before, in which every ConfigMap changes. Both ends are seen on watches of the
+// same kind by the same process.
+//
+// kustomize-controller also starts a run when an artifact changes. In the bare cycle that run has usually begun when the
+// stamp comes, and the stamp is handled by a second run after it, while a held cycle has one. So the held cycle is also
+// compared with what is less than a person can wait for: until the bare twin's lastAppliedRevision is the commit, by
+// whichever run.
+//
+// The phases of the held cycle are the times between what the watches showed. The request ends at its answer by the API
+// server. A phase whose sign arrives on another watch can be off by what the two watches differ in, about a millisecond.
+//
+// # An edit
+//
+// From the API server's answer to alice's patch until the branch on the Git server is another commit, with idleTimeout 0
+// and gitmirror watching. It is compared with `git commit -am` and `git push` of the same change to a repository with
+// the same content, from starting git until the branch is another commit. Both ends are seen by reading the branch's file
+// every millisecond. git sends its password with the first request, as gitmirror does, so neither pays for a refusal.
+//
+// The API server collects audit events for up to 100 ms before it sends them. How long an event is on its way is measured
+// beforehand with a receiver that does nothing else, and printed: it is the part of an edit's way that gitmirror cannot
+// shorten, because it puts no name on a change without that proof.
+//
+// # Idle
+//
+// API requests of the holder in one minute in which nothing happens, from its own rest_client_requests_total, at 50 and
+// at 500 held Kustomizations. The holder is started anew before each count: client-go renews a watch after five to ten
+// minutes, so within the first five there is no renewal to tell from other requests. It has no lease.
+// From the same start come the time until every trigger is Held (in the second count 50 of the 500 were held before),
+// and the resident memory.
+package main

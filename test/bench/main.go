@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-gitops/holdfast/test/cluster"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 0, "rounds of each comparison; 0: 15 of a cycle with 1 object, 8 with 100, 20 of an edit")
+	only := flag.String("only", "", "measure only this: cycle, edit or idle")
+	flag.Parse()
+	if !slices.Contains([]string{"", "cycle", "edit", "idle"}, *only) || *rounds < 0 || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctrllog.SetLogger(ctrllog.Log.WithSink(ctrllog.NullLogSink{})) // the clients' own words would break into the progress
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *only, *rounds); err != nil {
+		fmt.Fprintf(os.Stderr, "\nThe benchmark stopped: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run in one world.
+type bench struct {
+	world  *cluster.World
+	audit  *sink // takes the audit events while gitmirror does not run
+	rounds int   // 0: as many as each comparison has on its own
+	table  table
+}
+
+// run measures what only names, or everything, and prints the table.
+func run(ctx context.Context, only string, rounds int) (err error) {
+	w, err := cluster.Start(ctx, cluster.Options{Out: os.Stdout})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Stop()) }()
+	b := &bench{world: w, rounds: rounds}
+	if b.audit, err = openSink(w); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.audit.close()) }()
+
+	// Edits come first: gitmirror runs for them alone, and would ask for applies of everything that is held later.
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{{"edit", b.edits}, {"cycle", b.cycles}, {"idle", b.idle}} {
+		if only != "" && only != part.name {
+			continue
+		}
+		begin := time.Now()
+		if err := part.measure(ctx); err != nil {
+			return fmt.Errorf("%s: %w\nlogs of the last moments:\n--- holder\n%s\n--- gitmirror\n%s",
+				part.name, err, w.LogTail(cluster.Holder), w.LogTail(cluster.Gitmirror))
+		}
+		say("%s: done in %s", part.name, time.Since(begin).Round(time.Second))
+	}
+	b.table.print(os.Stdout)
+	return nil
+}
+
+// roundsOr is how many rounds a comparison has that takes n unless the visitor said otherwise.
+func (b *bench) roundsOr(n int) int {
+	if b.rounds > 0 {
+		return b.rounds
+	}
+	return n
+}
+
+// say prints one line of progress.
+func say(format string, args ...any) {
+	fmt.Printf("%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
