@@ -10,7 +10,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/test/cluster"
 	"github.com/holdfast-gitops/holdfast/test/scene"
 )
@@ -50,7 +53,8 @@ var _ = ReportAfterEach(func(report SpecReport) {
 	}
 })
 
-// team furnishes a team, with quick timers unless o says otherwise.
+// team furnishes a team, with quick timers unless o says otherwise. When the story is over its branch is left alone, so
+// that the world does the work of one team at a time.
 func team(ctx context.Context, o scene.Options) *scene.Team {
 	GinkgoHelper()
 	if o.Quiet == 0 {
@@ -58,6 +62,10 @@ func team(ctx context.Context, o scene.Options) *scene.Team {
 	}
 	t, err := scene.New(ctx, world, o)
 	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) {
+		target := &v1alpha1.GitTarget{ObjectMeta: metav1.ObjectMeta{Namespace: t.Name, Name: "web"}}
+		Expect(client.IgnoreNotFound(t.Client.Delete(ctx, target))).To(Succeed())
+	}, NodeTimeout(30*time.Second))
 	return t
 }
 
