@@ -79,7 +79,9 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.server.Shutdown(ending); err != nil {
 		_ = s.server.Close()
 	}
-	<-failed
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve audit events: %w", err)
+	}
 	return nil
 }
 

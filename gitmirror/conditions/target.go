@@ -171,8 +171,7 @@ func triggerFault(s TargetSeen) Fault {
 			"spec.applyTriggerRef names %s %q, which does not exist in this namespace; create it or name another", ref.Kind, ref.Name)}
 	}
 	ready := status.Get(s.Trigger.Status.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case ready == nil || v1alpha1.Reason(ready.Reason) == v1alpha1.ReasonNotReferenced:
+	if ready == nil || v1alpha1.Reason(ready.Reason) == v1alpha1.ReasonNotReferenced {
 		return Fault{Reason: v1alpha1.ReasonNotReferenced, Passing: true,
 			Message: fmt.Sprintf("%s %q has not seen this reference yet; a holder must run beside its applier", ref.Kind, ref.Name)}
 	}

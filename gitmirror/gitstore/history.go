@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -47,7 +48,7 @@ func (r *Repository) readCommit(hash plumbing.Hash) (*object.Commit, error) {
 		return nil, err
 	}
 	commit := &object.Commit{}
-	if err := commit.Decode(encoded); err != nil && err != io.EOF {
+	if err := commit.Decode(encoded); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("decode commit %s: %w", hash, err)
 	}
 	return commit, nil

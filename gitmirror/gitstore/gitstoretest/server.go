@@ -50,10 +50,10 @@ func New(t testing.TB) *Server {
 	t.Helper()
 	root := t.TempDir()
 	s := &Server{t: t, Dir: filepath.Join(root, "repo.git"), home: root, password: Password}
-	s.run("", "git", "init", "--quiet", "--bare", "--initial-branch=main", s.Dir)
+	s.git("", "init", "--quiet", "--bare", "--initial-branch=main", s.Dir)
 	s.Git("config", "http.receivepack", "true")
 	s.Git("config", "receive.fsckObjects", "true")
-	backend := filepath.Join(strings.TrimSpace(s.run("", "git", "--exec-path")), "git-http-backend")
+	backend := filepath.Join(strings.TrimSpace(s.git("", "--exec-path")), "git-http-backend")
 	handler := &cgi.Handler{
 		Path: backend,
 		Env:  append(s.env(), "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER="+Username),
@@ -148,13 +148,13 @@ func (s *Server) Hook(script string) {
 // Git runs git in the bare repository and returns its output without the last line break.
 func (s *Server) Git(args ...string) string {
 	s.t.Helper()
-	return strings.TrimSuffix(s.run("", "git", append([]string{"-C", s.Dir}, args...)...), "\n")
+	return strings.TrimSuffix(s.git("", append([]string{"-C", s.Dir}, args...)...), "\n")
 }
 
 // In runs git in a clone and returns its output without the last line break.
 func (s *Server) In(clone string, args ...string) string {
 	s.t.Helper()
-	return strings.TrimSuffix(s.run("", "git", append([]string{"-C", clone}, args...)...), "\n")
+	return strings.TrimSuffix(s.git("", append([]string{"-C", clone}, args...)...), "\n")
 }
 
 // Tip returns the branch's hash, empty when there is none.
@@ -188,7 +188,7 @@ func (s *Server) Push(branch, author, message string, files map[string]string) s
 		}
 		fmt.Fprintf(&in, "M %s inline %s\n%s", mode, path, data(files[name]))
 	}
-	s.run(in.String(), "git", "-C", s.Dir, "fast-import", "--quiet", "--force")
+	s.git(in.String(), "-C", s.Dir, "fast-import", "--quiet", "--force")
 	return s.Tip(branch)
 }
 
@@ -198,7 +198,7 @@ func data(s string) string { return fmt.Sprintf("data %d\n%s\n", len(s), s) }
 func (s *Server) Clone() string {
 	s.t.Helper()
 	dir := filepath.Join(s.t.TempDir(), "clone")
-	s.run("", "git", "clone", "--quiet", s.authenticated(), dir)
+	s.git("", "clone", "--quiet", s.authenticated(), dir)
 	return dir
 }
 
@@ -225,15 +225,15 @@ func (s *Server) env() []string {
 		"GIT_AUTHOR_NAME=bob", "GIT_AUTHOR_EMAIL=bob@example.org", "GIT_COMMITTER_NAME=bob", "GIT_COMMITTER_EMAIL=bob@example.org"}
 }
 
-func (s *Server) run(stdin, name string, args ...string) string {
+func (s *Server) git(stdin string, args ...string) string {
 	s.t.Helper()
-	cmd := exec.CommandContext(s.t.Context(), name, args...)
+	cmd := exec.CommandContext(s.t.Context(), "git", args...)
 	cmd.Env = s.env()
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	if err := cmd.Run(); err != nil {
-		s.t.Errorf("%s %s: %v: %s", name, strings.Join(args, " "), err, problem.String())
+		s.t.Errorf("git %s: %v: %s", strings.Join(args, " "), err, problem.String())
 	}
 	return out.String()
 }
