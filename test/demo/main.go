@@ -16,13 +16,14 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	once := os.Getenv("ONCE") == "1"
-	if err := run(ctx, once); err != nil {
-		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			fmt.Println("\nThe demo was ended before its last step.")
-			os.Exit(130)
-		}
+	err := run(ctx, os.Getenv("ONCE") == "1")
+	interrupted := errors.Is(err, context.Canceled) && ctx.Err() != nil
+	stop()
+	switch {
+	case interrupted:
+		fmt.Println("\nThe demo was ended before its last step.")
+		os.Exit(130)
+	case err != nil:
 		fmt.Fprintf(os.Stderr, "\nThe demo stopped: %v\n", err)
 		os.Exit(1)
 	}

@@ -20,11 +20,11 @@ func main() {
 	withoutFlux := flag.Bool("without-flux", false, "start only the control plane and Git")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	err := run(ctx, *buildOnly, *withoutFlux)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // what was interrupted needs no words
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)
