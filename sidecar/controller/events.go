@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -26,6 +27,7 @@ func (r *Reconciler) tell(ctx context.Context, s hold.Seen, a hold.Action) {
 	}
 	l := log.FromContext(ctx)
 	l.Info("transition", "reason", a.Event.Reason, "detail", a.Event.Message)
+	r.Metrics.told(*a.Event)
 	if err := r.Client.Create(ctx, event(s, *a.Event)); err != nil {
 		l.Error(err, "an Event could not be written", "reason", a.Event.Reason)
 	}
@@ -41,7 +43,7 @@ func event(s hold.Seen, e hold.Event) *eventsv1.Event {
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.Trigger.Namespace,
-			Name:      fmt.Sprintf("%.200s.%x", s.Trigger.Name, s.Now.UnixNano()),
+			Name:      fmt.Sprintf("%s.%x", strings.TrimRight(fmt.Sprintf("%.200s", s.Trigger.Name), "-."), s.Now.UnixNano()),
 		},
 		EventTime:           metav1.NewMicroTime(s.Now),
 		ReportingController: reporter,

@@ -78,11 +78,15 @@ func countHeld(cached client.Reader) float64 {
 	return float64(n)
 }
 
-// observe counts an action that was performed and reported.
-func (m *Metrics) observe(s hold.Seen, a hold.Action) {
-	if a.Event != nil && a.Event.Reason == v1alpha1.ReasonResumedElsewhere {
+// told counts what people were told of.
+func (m *Metrics) told(e hold.Event) {
+	if e.Reason == v1alpha1.ReasonResumedElsewhere {
 		m.takenBack.Inc()
 	}
+}
+
+// observe counts an action that was performed and reported.
+func (m *Metrics) observe(s hold.Seen, a hold.Action) {
 	if a.Status == nil {
 		return
 	}

@@ -30,7 +30,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, read
 		return s, err
 	}
 	s.Binding = binding.Judge(trigger, nil, candidates)
-	if s.Binding.Reason == v1alpha1.ReasonNotReferenced && len(trigger.Finalizers) == 0 {
+	if s.Binding.Reason == v1alpha1.ReasonNotReferenced && hold.HoldsNothing(trigger) {
 		return s, nil
 	}
 	ref := trigger.Spec.KustomizationRef
@@ -79,7 +79,7 @@ func (r *Reconciler) otherLives(ctx context.Context, s hold.Seen) (bool, error) 
 	if s.Kustomization == nil {
 		return false, nil
 	}
-	by := s.Kustomization.Annotations[v1alpha1.HeldByAnnotation]
+	by := hold.HolderOf(s.Kustomization)
 	if by == "" || by == s.HeldBy() {
 		return false, nil
 	}

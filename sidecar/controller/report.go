@@ -13,8 +13,14 @@ import (
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
 
-// report writes the status when it changes, and then tells people and metrics what happened.
+// report tells people what was done, writes the status when it changes, and counts. What was done to an applier is told
+// before the status is written: when that write is lost, the next pass finds it done and has nothing to tell. A verdict is
+// told after: until it is written it is none.
 func (r *Reconciler) report(ctx context.Context, s hold.Seen, a hold.Action) error {
+	done := a.Verb != hold.Wait
+	if done {
+		r.tell(ctx, s, a)
+	}
 	if changes(s, a) {
 		body, err := statusBody(s.Trigger, *a.Status)
 		if err != nil {
@@ -26,7 +32,9 @@ func (r *Reconciler) report(ctx context.Context, s hold.Seen, a hold.Action) err
 		}
 	}
 	r.Metrics.observe(s, a)
-	r.tell(ctx, s, a)
+	if !done {
+		r.tell(ctx, s, a)
+	}
 	return nil
 }
 

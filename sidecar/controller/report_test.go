@@ -2,13 +2,16 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
 
 func TestTheStatusBodyHoldsAllTheHolderOwnsAndNothingElse(t *testing.T) {
@@ -77,5 +80,14 @@ func TestNothingInTheStatusBodyIsNull(t *testing.T) {
 func TestTokensDiffer(t *testing.T) {
 	if a, b := NewToken(), NewToken(); a == b {
 		t.Errorf("%s twice", a)
+	}
+}
+
+func TestAnEventOfATriggerWithALongNameHasAValidName(t *testing.T) {
+	for _, name := range []string{strings.Repeat("a", 199) + "-b", strings.Repeat("a", 199) + ".b", strings.Repeat("a", 253), "a"} {
+		s := hold.Seen{Now: time.Now(), Trigger: &v1alpha1.FluxTrigger{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}}
+		if e := event(s, hold.Event{}); len(validation.IsDNS1123Subdomain(e.Name)) != 0 {
+			t.Errorf("%s: %v", e.Name, validation.IsDNS1123Subdomain(e.Name))
+		}
 	}
 }

@@ -142,12 +142,61 @@ func TestAResumeBySomebodyIsTakenBackOnce(t *testing.T) { // B13
 	if err := s.store.Update(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	s.wrote("suspended again", "suspend", "status", "event ResumedElsewhere")
+	s.wrote("suspended again", "suspend", "event ResumedElsewhere", "status")
 	s.fluxWrites(handlesToken)
 	s.wrote("held again, and told once", "status")
 	var events eventsv1.EventList
 	if err := s.store.List(t.Context(), &events); err != nil || len(events.Items) != 1 || !strings.Contains(events.Items[0].Note, "field manager flux") {
 		t.Errorf("err %v, events %+v", err, events.Items)
+	}
+}
+
+func TestATakingBackIsToldAlsoWhenItsStatusIsLost(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	k := s.kustomization()
+	k.Spec.Suspend = false
+	s.suspendOwner = ownerOf("flux", metav1.ManagedFieldsOperationUpdate)
+	if err := s.store.Update(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	changed := false
+	s.before = func(write string) error {
+		if strings.HasPrefix(write, "status") && !changed { // gitmirror asks at the same instant
+			changed = true
+			s.request("r1")
+		}
+		return nil
+	}
+	s.pass()
+	var events eventsv1.EventList
+	if err := s.store.List(t.Context(), &events); err != nil || len(events.Items) != 1 {
+		t.Errorf("err %v, events %+v", err, events.Items)
+	}
+}
+
+func TestAnOperationIsFollowedWhateverBecameOfTheTrigger(t *testing.T) {
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	s.pass()
+	f := s.trigger()
+	f.Finalizers = nil // taken away by hand, and nobody names the trigger any more
+	if err := s.store.Update(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	target := &v1alpha1.GitTarget{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web"}}
+	if err := s.store.Delete(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+	s.fluxWrites(starts)
+	s.wrote("suspended", "suspend", "status Settling")
+	s.fluxWrites(succeeds)
+	s.fluxWrites(handlesToken)
+	s.wrote("judged", "status Succeeded", "event Applied")
+	s.wrote("handed back", "release", "event Released", "status Succeeded")
+	if k := s.kustomization(); k.Spec.Suspend || len(k.Annotations) != 0 {
+		t.Errorf("suspend %v, annotations %v", k.Spec.Suspend, k.Annotations)
 	}
 }
 
@@ -200,7 +249,7 @@ func TestAReleaseLeavesNothingBehind(t *testing.T) {
 	if err := s.store.Delete(t.Context(), s.trigger()); err != nil {
 		t.Fatal(err)
 	}
-	s.wrote("handed back, then let go", "release", "status", "event Released", "finalizers")
+	s.wrote("handed back, then let go", "release", "event Released", "status", "finalizers")
 	k := s.kustomization()
 	if k.Spec.Suspend || len(k.Annotations) != 0 {
 		t.Errorf("suspend %v, annotations %v", k.Spec.Suspend, k.Annotations)

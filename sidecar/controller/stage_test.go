@@ -41,7 +41,8 @@ type stage struct {
 	now    time.Time
 	tokens int
 
-	// suspendOwner is who owns spec.suspend. The fake server computes ownership from updates and does not keep what it is told.
+	// suspendOwner is who owns spec.suspend; held-by is always the holder's. The fake server computes ownership from updates
+	// and does not keep what it is told.
 	suspendOwner metav1.ManagedFieldsEntry
 
 	stale *v1alpha1.FluxTrigger // what the cache still has, when it lags
@@ -121,7 +122,10 @@ func (s *stage) note(write string) error {
 func (s *stage) get(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	err := c.Get(ctx, k, o, opts...)
 	if k, ok := o.(*kustomizev1.Kustomization); ok && err == nil {
-		k.ManagedFields = []metav1.ManagedFieldsEntry{s.suspendOwner}
+		k.ManagedFields = []metav1.ManagedFieldsEntry{s.suspendOwner, {
+			Manager: v1alpha1.HolderFieldManager, Operation: metav1.ManagedFieldsOperationApply,
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:holdfast.dev/held-by":{}}}}`),
+		}}
 	}
 	return err
 }

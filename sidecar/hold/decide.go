@@ -70,11 +70,14 @@ func (s Seen) takeHold() Action {
 
 // takenBack is the Event of a Kustomization that was resumed behind our back.
 func (s Seen) takenBack() *Event {
+	what := "was resumed by %s; suspended again"
+	if s.Kustomization.Spec.Suspend {
+		what = "was resumed for a moment by %s, and may have applied something; suspended anew"
+	}
 	return &Event{
 		Warning: true,
 		Reason:  v1alpha1.ReasonResumedElsewhere,
-		Message: fmt.Sprintf("Kustomization %s was resumed by %s; suspended again. To stop holding it, delete this FluxTrigger",
-			s.applier(), resumer(s.Kustomization)),
+		Message: fmt.Sprintf("Kustomization %s "+what+". To stop holding it, delete this FluxTrigger", s.applier(), resumer(s.Kustomization)),
 	}
 }
 

@@ -52,7 +52,9 @@ func TestDecide(t *testing.T) {
 		{"refuses a tag", seen(func(s *Seen) { s.GitRepository.Spec.Reference = &sourcev1.GitRepositoryRef{Tag: "v1"} }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
 		{"refuses a semver range", seen(func(s *Seen) { s.GitRepository.Spec.Reference.SemVer = ">1" }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
 		{"refuses a ref name", seen(func(s *Seen) { s.GitRepository.Spec.Reference.Name = "refs/heads/main" }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
+		{"refuses a URL that no status takes", seen(func(s *Seen) { s.GitRepository.Spec.URL += strings.Repeat("/", 2048) }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
 		{"refuses what another living trigger holds", seen(heldBy(other), otherLives), "Wait 1m0s | " + isRefused("HeldByAnotherTrigger")},
+		{"takes one whose held-by no holder applied", seen(finalizer, forged(other), otherLives), "Suspend fresh guarded | " + isSuspending},
 		{"takes over from a trigger that is gone", seen(finalizer, heldBy(other)), "Suspend fresh guarded | " + isSuspending},
 		{"refuses a source no GitTarget writes", seen(verdict(v1alpha1.ReasonSourceMismatch)), "Wait 1m0s | " + isRefused("SourceMismatch")},
 		{"waits for a GitTarget that cannot be judged yet", seen(verdict(v1alpha1.ReasonNotBound)), "Wait 1m0s | Ready=Unknown/NotBound Reconciling=True/Progressing Configured=Unknown/NotBound Held=False/NotConfigured"},
@@ -68,11 +70,18 @@ func TestDecide(t *testing.T) {
 		{"rests without a timer while held", seen(held), "Wait | " + isHeld},
 		{"waits for somebody's own token to be handled", seen(held, requestedAt("by-hand")), "Wait | " + isSuspending},
 		{"makes a token of its own when somebody removed it", seen(held, requestedAt("")), "Suspend fresh | " + isSuspending},
+		{"does not take what somebody wrote for a hold of its own", seen(suspended("x"), handled("x"), forged(us)), "Suspend fresh guarded | " + isSuspending},
 
 		// Taken back.
 		{"takes back a flux resume nobody asked for (B13)", seen(held, resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isSuspending},
 		{"takes back also when held-by went with it", seen(held, resumedBy("kubectl-replace"), heldBy("")), "Suspend fresh guarded event ResumedElsewhere | " + isSuspending},
 		{"puts a wiped held-by back without an alarm", seen(held, heldBy("")), "Suspend fresh guarded | " + isSuspending},
+		{"puts its held-by back when somebody wrote another over it", seen(held, forged(other), otherLives), "Suspend fresh guarded | " + isSuspending},
+		{"takes back also from who wrote another held-by over ours first", seen(held, resumedBy("flux"), func(s *Seen) {
+			s.Kustomization.Annotations[v1alpha1.HeldByAnnotation] = other
+			owners(s, "flux", "Update", "kubectl-annotate", "Update")
+		}, otherLives), "Suspend fresh guarded event ResumedElsewhere | " + isSuspending},
+		{"notices a resume that was suspended again before it was seen", seen(held, flapped("flux")), "Suspend fresh event ResumedElsewhere | " + isSuspending},
 		{"takes back its own resume that landed too late, without blaming anybody", seen(held, resumedWith("t-late")), "Suspend fresh | " + isSuspending},
 
 		// A request, up to its record.
@@ -84,6 +93,8 @@ func TestDecide(t *testing.T) {
 		{"stays not Ready while it tries again after a failure", seen(held, finished(v1alpha1.OperationFailed), request("r1", c1)), "Wait again | Ready=False/ApplyFailed Reconciling=True/Progressing Configured=True/Succeeded Held=True/Applying | r1 Requested | answer r0 Failed"},
 		{"fetches when the artifact is elsewhere", seen(held, request("r1", c2)), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
 		{"fetches when there is no artifact", seen(held, request("r1", c2), artifact("")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
+		{"does not take no artifact for no commit", seen(held, request("r1", ""), artifact("")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
+		{"records nothing for no commit", seen(held, request("r1", ""), artifact(""), source("holdfast-fetch-r1", "holdfast-fetch-r1")), "Wait | " + isHeld + " | answer r1 RequestFailed"},
 		{"waits for its own fetch", seen(held, request("r1", c2), source("holdfast-fetch-r1", "")), "Wait | " + isFetching},
 		{"waits for the fetch of another holder", seen(held, request("r1", c2), source("holdfast-fetch-r9", "")), "Wait | " + isFetching},
 		{"stamps over a fetch that is handled", seen(held, request("r1", c2), source("holdfast-fetch-r9", "holdfast-fetch-r9")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
@@ -103,12 +114,16 @@ func TestDecide(t *testing.T) {
 		{"withdraws when it became refused", seen(held, operation("Requested"), verdict(v1alpha1.ReasonSourceMismatch)), "Wait | " + isRefused("SourceMismatch") + " | answer r1 Rejected"},
 		{"withdraws when the trigger is being deleted", seen(held, operation("Requested"), deleting), "Wait | " + isReleasing + " | answer r1 Rejected"},
 		{"withdraws when nobody names the trigger any more", seen(held, operation("Requested"), verdict(v1alpha1.ReasonNotReferenced)), "Wait | Ready=True/NotReferenced Reconciling=True/Progressing Configured=Unknown/NotReferenced Held=False/Releasing | answer r1 Rejected"},
+		{"withdraws nothing that ran, although the trigger is being deleted", seen(suspended("stop"), operation("Requested"), handled("stop"), ran, deleting), "Wait event Applied | " + isReleasing + " | r1 Succeeded | answer r1 Succeeded"},
+		{"withdraws nothing that ran, although it became refused", seen(suspended("stop"), operation("Requested"), handled("stop"), ran, func(s *Seen) { s.KubeProvider = nil }), "Wait event Applied | " + isRefused("KubeProviderNotFound") + " | r1 Succeeded | answer r1 Succeeded"},
+		{"withdraws nothing before it is known whether it ran", seen(suspended("stop"), operation("Requested"), deleting), "Wait | " + isReleasing + " | r1 Requested"},
 		{"follows a resume whose answer was lost", seen(held, operation("Requested"), resumedWith(t1)), "Wait 5m0s | " + isApplying + " | r1 Running"},
 		{"suspends at once when the lost resume has started", seen(held, operation("Requested"), resumedWith(t1), progressing(8)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 		{"judges a run whose resume was never written down and that a stop suspended", seen(suspended("stop"), operation("Requested"), handled("stop"), ran), "Wait event Applied | " + isHeld + " | r1 Succeeded | answer r1 Succeeded"},
 		{"resumes again when a stop suspended it before it ran", seen(suspended("stop"), operation("Requested"), handled("stop")), "Resume holdfast-t1 guarded 5m0s | " + isApplying + " | r1 Running"},
 		{"suspends and judges when somebody resumed it first", seen(held, operation("Requested"), resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
 		{"suspends and judges when held-by was wiped", seen(held, operation("Requested"), heldBy("")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends and judges when somebody resumed and suspended it first", seen(held, operation("Requested"), flapped("flux")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 
 		// Running.
 		{"waits for the start, with a deadline", seen(held, operation("Running"), resumedWith(t1), later(time.Minute)), "Wait 4m0s | " + isApplying + " | r1 Running"},
@@ -118,15 +133,19 @@ func TestDecide(t *testing.T) {
 		{"suspends as soon as the history moved", seen(held, operation("Running"), resumedWith(t1), historyTop("d2", "ReconciliationSucceeded", 1)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 		{"suspends as soon as T1 is handled (B10)", seen(held, operation("Running"), resumedWith(t1), handled(t1)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 		{"suspends at the deadline whatever happens (B15)", seen(held, operation("Running"), resumedWith(t1), later(5*time.Minute)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends when the start is in the future of its clock", seen(held, operation("Running"), resumedWith(t1), later(-time.Hour)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"lets a clock be two minutes off", seen(held, operation("Running"), resumedWith(t1), later(-2*time.Minute)), "Wait 7m0s | " + isApplying + " | r1 Running"},
 		{"suspends when somebody's token covers T1", seen(held, operation("Running"), resumedWith("by-hand")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 		{"sends a suspend it can name after a stop or crash suspended it", seen(suspended("stop"), operation("Running"), handled("stop")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 		{"sends a suspend it can name after a person suspended it", seen(suspended(t1), operation("Running")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"blames nobody for a resume who only suspended it", seen(held, suspended(t1), operation("Running"), flapped("flux")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 
 		// Settling.
 		{"waits for T2", seen(suspended(t2), operation("Settling"), ran), "Wait | " + isApplying + " | r1 Settling holdfast-t2"},
 		{"waits for T2 without a bound of its own (B15)", seen(suspended(t2), operation("Settling"), later(time.Hour)), "Wait | " + isApplying + " | r1 Settling holdfast-t2"},
 		{"suspends again when T2 was stamped over", seen(suspended("by-hand"), operation("Settling"), handled("by-hand")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 		{"suspends again when somebody resumed it", seen(suspended(t2), operation("Settling"), handled(t2), resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
+		{"judges nothing when somebody resumed and suspended it after T2", seen(held, suspended(t2), operation("Settling"), handled(t2), ran, flapped("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
 		{"judges when T2 is handled", seen(suspended(t2), operation("Settling"), handled(t2), ran), "Wait event Applied | " + isHeld + " | r1 Succeeded holdfast-t2 | answer r1 Succeeded"},
 		{"a failed run is not Ready and not Stalled", seen(suspended(t2), operation("Settling"), handled(t2)), "Wait event ApplyFailed | " + isFailed + " | r1 Failed holdfast-t2 | answer r1 Failed"},
 		{"answers the request of the operation, not the newer one", seen(suspended(t2), operation("Settling"), handled(t2), ran, request("r2", c2)), "Wait event Applied | " + isHeld + " | r1 Succeeded holdfast-t2 | answer r1 Succeeded"},
@@ -143,6 +162,7 @@ func TestDecide(t *testing.T) {
 		{"lets go when nothing of it is left", seen(finalizer, deleting), "RemoveFinalizer"},
 		{"lets go when the Kustomization is gone", seen(finalizer, deleting, noKustomization), "RemoveFinalizer"},
 		{"lets go without touching what another trigger holds", seen(held, deleting, heldBy(other), otherLives), "RemoveFinalizer"},
+		{"hands back also when somebody wrote another held-by over ours", seen(held, deleting, forged(other), otherLives), "Release again event Released | " + isReleasing},
 		{"suspends an operation before it hands back", seen(held, operation("Running"), resumedWith(t1), deleting, progressing(8)), "Suspend fresh | " + isReleasing + " | r1 Settling fresh"},
 		{"follows that operation to its end before it hands back", seen(suspended(t2), operation("Settling"), deleting), "Wait | " + isReleasing + " | r1 Settling holdfast-t2"},
 		{"hands back also when refused", seen(held, deleting, func(s *Seen) { s.KubeProvider = nil }), "Release again event Released | Ready=False/KubeProviderNotFound Reconciling=True/Progressing Stalled=True/KubeProviderNotFound Configured=False/KubeProviderNotFound Held=False/Releasing"},
@@ -173,6 +193,7 @@ func TestMessagesNameTheFieldAndTheFix(t *testing.T) {
 		{"left suspended", seen(held, verdict(v1alpha1.ReasonSourceMismatch)), v1alpha1.ConditionHeld, []string{"left suspended"}},
 		{"not touched", seen(verdict(v1alpha1.ReasonSourceMismatch)), v1alpha1.ConditionHeld, []string{"not touched"}},
 		{"for whom a suspend waits", seen(held, operation("Running"), resumedWith(t1), progressing(8)), v1alpha1.ConditionReconciling, []string{"kustomize-controller"}},
+		{"a URL", seen(func(s *Seen) { s.GitRepository.Spec.URL += strings.Repeat("/", 2048) }), v1alpha1.ConditionStalled, []string{"spec.url", "shorten"}},
 		{"for whom a fetch waits", seen(held, request("r1", c2)), v1alpha1.ConditionReconciling, []string{"source-controller", c2}},
 	}
 	for _, tt := range tests {
@@ -206,6 +227,7 @@ func TestTakingBackNamesWhoResumed(t *testing.T) {
 				{Manager: "new", Operation: "Update", Time: &metav1.Time{Time: now}, FieldsV1: f},
 			}
 		}), "field manager new (Update)"},
+		{"one who suspended it again", flapped("flux"), "was resumed for a moment by field manager flux (Update), and may have applied"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

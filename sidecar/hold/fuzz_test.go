@@ -16,7 +16,7 @@ var pieces = []edit{
 	artifact(c2), artifact(""), source("holdfast-fetch-r1", "holdfast-fetch-r1"), source("holdfast-fetch-r2", ""),
 	ran, ready("False", "BuildFailed"), historyTop("d9", "HealthCheckFailed", 1), applied(rev(c2)), progressing(8),
 	verdict(v1alpha1.ReasonNotReferenced), verdict(v1alpha1.ReasonNotBound), verdict(v1alpha1.ReasonSourceMismatch),
-	deleting, anotherUID, later(10 * time.Minute),
+	deleting, anotherUID, later(10 * time.Minute), flapped("flux"), forged(other), forged(us), request("r1", ""),
 	func(s *Seen) { s.KubeProvider = nil },
 	func(s *Seen) { s.GitRepository.Spec.Reference.Tag = "v1" },
 	func(s *Seen) { s.Kustomization.DeletionTimestamp = &past },
@@ -79,6 +79,12 @@ func FuzzDecide(f *testing.F) {
 		if was.Operation != nil && !was.Operation.Phase.Final() && is.Operation == nil &&
 			(is.LastHandledRequest == nil || is.LastHandledRequest.ID != was.Operation.RequestID) {
 			t.Error("an operation vanished without an answer")
+		}
+		if was.Operation != nil && !was.Operation.Phase.Final() && (is.Operation == nil || is.Operation.Token != was.Operation.Token) && traces(was.Operation.Before, s.Kustomization) {
+			t.Error("withdrew what ran")
+		}
+		if is.Operation != nil && is.Operation.Commit == "" {
+			t.Error("recorded an operation for no commit")
 		}
 		if is.Operation != nil && was.Operation == nil && a.Verb != Wait {
 			t.Errorf("%s in the pass that records", a.Verb)

@@ -22,11 +22,11 @@ func (s Seen) follow() Action {
 		return s.finish(op, failed(v1alpha1.ReasonApplierNotFound, "Kustomization %s was deleted and made anew before the operation ended", s.applier()))
 	case op.Phase == v1alpha1.OperationRequested && k.Spec.Suspend && requested(k) != op.Token:
 		return s.resume(op)
-	case op.Phase == v1alpha1.OperationSettling && k.Spec.Suspend && requested(k) == op.SuspendToken:
+	case op.Phase == v1alpha1.OperationSettling && k.Spec.Suspend && ownsSuspend(k) && requested(k) == op.SuspendToken:
 		if k.Status.LastHandledReconcileAt != op.SuspendToken {
 			return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op))}
 		}
-		return s.finish(op, Judge(&op, k, artifactRevision(s.GitRepository)))
+		return s.finish(op, Judge(&op, k, s.tip()))
 	case op.Phase != v1alpha1.OperationSettling && !k.Spec.Suspend && requested(k) == op.Token && !started(&op, k):
 		return s.running(op)
 	}
@@ -35,21 +35,22 @@ func (s Seen) follow() Action {
 
 // resume lifts the suspend for a recorded operation, or withdraws it when what it rests on is gone. It runs again after a
 // conflict and after a crash: the token is the record's, so a resume that did land is recognised instead of repeated. Held
-// means that no run is left, so a baseline that has not moved by then shows that none has been.
+// means that no run is left, so a baseline that has not moved by then shows that none has been; only such a record is
+// withdrawn.
 func (s Seen) resume(op v1alpha1.Operation) Action {
 	no := s.refusal()
 	switch {
-	case s.leaving():
-		return s.withdraw(op, v1alpha1.OutcomeRejected, "the trigger hands its Kustomization back")
-	case no != nil:
-		return s.withdraw(op, v1alpha1.OutcomeRejected, no.message)
 	case !s.suspendedByUs():
 		return s.settle(op) // a part of the hold was taken away since the record, so something may have run
 	case !s.held():
 		return Action{Reason: v1alpha1.ReasonSuspending, Status: s.status(s.reportOn(&op))}
 	case traces(op.Before, s.Kustomization):
-		return s.finish(op, Judge(&op, s.Kustomization, artifactRevision(s.GitRepository))) // the resume landed, and its answer was lost
-	case CommitOf(artifactRevision(s.GitRepository)) != op.Commit:
+		return s.finish(op, Judge(&op, s.Kustomization, s.tip())) // the resume landed, and its answer was lost
+	case s.leaving():
+		return s.withdraw(op, v1alpha1.OutcomeRejected, "the trigger hands its Kustomization back")
+	case no != nil:
+		return s.withdraw(op, v1alpha1.OutcomeRejected, no.message)
+	case !isAt(artifactRevision(s.GitRepository), op.Commit):
 		return s.withdraw(op, v1alpha1.OutcomeStale, "the source went on to "+artifactRevision(s.GitRepository))
 	}
 	act := s.running(op)
@@ -57,14 +58,24 @@ func (s Seen) resume(op v1alpha1.Operation) Action {
 	return act
 }
 
-// running says that the Kustomization is resumed, and comes back when it should long have started.
+// tip returns the revision that may stand for an operation's commit because the branch went on: what the source holds now,
+// as long as that is what the trigger is bound to. Otherwise nothing may.
+func (s Seen) tip() string {
+	if !s.Binding.Bound {
+		return ""
+	}
+	return artifactRevision(s.GitRepository)
+}
+
+// running says that the Kustomization is resumed, and comes back when it should long have started. A start far in the
+// future is another clock's; then nobody knows how long it has been.
 func (s Seen) running(op v1alpha1.Operation) Action {
 	if op.StartedAt == nil {
 		at := instant(s.Now)
 		op.StartedAt = &at
 	}
 	left := op.StartedAt.Add(startDeadline).Sub(s.Now)
-	if left <= 0 {
+	if left <= 0 || left > 2*startDeadline {
 		return s.settle(op)
 	}
 	op.Phase = v1alpha1.OperationRunning

@@ -53,7 +53,10 @@ func (s Seen) refusal() *refusal {
 		return refuse(v1alpha1.ReasonUnsupportedSource,
 			"spec.ref of GitRepository %s/%s pins a commit, name, semver or tag; let it follow a branch", g.Namespace, g.Name)
 	}
-	switch by := k.Annotations[v1alpha1.HeldByAnnotation]; {
+	if len(publicURL(g)) > maxURL {
+		return refuse(v1alpha1.ReasonUnsupportedSource, "spec.url of GitRepository %s/%s is longer than %d bytes; shorten it", g.Namespace, g.Name, maxURL)
+	}
+	switch by := HolderOf(k); {
 	case by != "" && by != s.HeldBy() && s.OtherLives:
 		return refuse(v1alpha1.ReasonHeldByAnotherTrigger,
 			"Kustomization %s is held by another trigger (annotation %s: %s); delete one of the two", s.applier(), v1alpha1.HeldByAnnotation, by)

@@ -27,7 +27,7 @@ func (s Seen) serve() Action {
 		r.handled = answer(*old)
 		return Action{Reason: v1alpha1.ReasonSuspended, Status: s.status(r)}
 	}
-	if CommitOf(artifactRevision(s.GitRepository)) != req.Commit {
+	if !isAt(artifactRevision(s.GitRepository), req.Commit) {
 		return s.fetch(req)
 	}
 	op := v1alpha1.Operation{
@@ -73,7 +73,8 @@ func (s Seen) notFetched(req *v1alpha1.ApplyRequest) *v1alpha1.HandledRequest {
 	case g.Spec.Suspend:
 		a.Message = fmt.Sprintf("GitRepository %s/%s is suspended and fetches nothing; resume it (spec.suspend)", g.Namespace, g.Name)
 	case ready != nil && ready.Status == metav1.ConditionFalse:
-		a.Message = fmt.Sprintf("GitRepository %s/%s: %s: %s", g.Namespace, g.Name, ready.Reason, ready.Message)
+		a.Message = fmt.Sprintf("GitRepository %s/%s: %s: %s", g.Namespace, g.Name, ready.Reason,
+			strings.ReplaceAll(ready.Message, g.Spec.URL, publicURL(g)))
 	case artifactRevision(g) == "":
 		a.Message = fmt.Sprintf("GitRepository %s/%s has no artifact", g.Namespace, g.Name)
 	default:

@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"net/url"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -18,6 +19,9 @@ func CommitOf(revision string) string {
 	}
 	return hex
 }
+
+// isAt says that a Flux revision is of that commit. No revision is of none.
+func isAt(revision, commit string) bool { return commit != "" && CommitOf(revision) == commit }
 
 // BranchOf returns the branch the GitRepository follows, and whether it follows one. Flux takes a commit, name, semver or
 // tag before the branch; without any of them it follows master.
@@ -40,6 +44,24 @@ func artifactRevision(g *sourcev1.GitRepository) string {
 		return ""
 	}
 	return g.Status.Artifact.Revision
+}
+
+// maxURL bounds the URL of a source in bytes; the trigger's status takes no longer one.
+const maxURL = 2048
+
+// publicURL returns the URL of g as others than its readers may see it: without a password, and over HTTP, where the user
+// may be a token, without the user as well.
+func publicURL(g *sourcev1.GitRepository) string {
+	u, err := url.Parse(g.Spec.URL)
+	switch {
+	case err != nil || u.User == nil:
+		return g.Spec.URL
+	case strings.HasPrefix(u.Scheme, "http"):
+		u.User = nil
+	default:
+		u.User = url.User(u.User.Username())
+	}
+	return u.String()
 }
 
 // SourceOf returns where k's source is; Flux means k's own namespace when the reference names none.

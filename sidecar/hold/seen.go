@@ -34,6 +34,14 @@ func (s Seen) HeldBy() string { return s.ClusterUID + "/" + string(s.Trigger.UID
 // adopted says that the trigger has begun to hold and has not ended.
 func (s Seen) adopted() bool { return hasFinalizer(s.Trigger) }
 
+// HoldsNothing says that trigger has nothing to look after: neither its finalizer, which somebody may have taken away, nor
+// its status speaks of an applier.
+func HoldsNothing(trigger *v1alpha1.FluxTrigger) bool {
+	s := Seen{Trigger: trigger}
+	c := status.Get(trigger.Status.Conditions, v1alpha1.ConditionHeld)
+	return !s.adopted() && !s.inFlight() && (c == nil || c.Reason == string(v1alpha1.ReasonNotReferenced))
+}
+
 // leaving says that the trigger has no reason to hold any more.
 func (s Seen) leaving() bool {
 	return !s.Trigger.DeletionTimestamp.IsZero() || s.unreferenced()
@@ -49,12 +57,12 @@ func (s Seen) inFlight() bool {
 
 // heldByUs says that the Kustomization names this trigger as its holder.
 func (s Seen) heldByUs() bool {
-	return s.Kustomization != nil && s.Kustomization.Annotations[v1alpha1.HeldByAnnotation] == s.HeldBy()
+	return s.Kustomization != nil && HolderOf(s.Kustomization) == s.HeldBy()
 }
 
-// suspendedByUs says that the Kustomization carries our whole hold, handled or not.
+// suspendedByUs says that the Kustomization carries our whole hold, handled or not, and that it was not resumed since.
 func (s Seen) suspendedByUs() bool {
-	return s.heldByUs() && s.Kustomization.Spec.Suspend && requested(s.Kustomization) != ""
+	return s.heldByUs() && s.Kustomization.Spec.Suspend && ownsSuspend(s.Kustomization) && requested(s.Kustomization) != ""
 }
 
 // held says that the applier applies nothing on its own: our hold is there, and the controller has seen it.
@@ -67,10 +75,19 @@ func (s Seen) wasHeld() bool {
 	return status.IsTrue(s.Trigger.Status.Conditions, v1alpha1.ConditionHeld)
 }
 
-// resumedElsewhere says that a Kustomization of ours is resumed and somebody else did it.
+// resumedElsewhere says that somebody else resumed a Kustomization of ours, also when they have suspended it again: a run
+// may have begun between the two.
 func (s Seen) resumedElsewhere() bool {
 	k := s.Kustomization
-	return k != nil && !k.Spec.Suspend && (s.heldByUs() || s.wasHeld()) && !ownsSuspend(k)
+	switch {
+	case k == nil || ownsSuspend(k):
+		return false
+	case !k.Spec.Suspend:
+		return s.heldByUs() || s.wasHeld()
+	case s.inFlight() && s.Trigger.Status.Operation.Phase != v1alpha1.OperationSettling:
+		return false // we may have resumed it ourselves, and they only suspended it
+	}
+	return s.heldByUs() && s.wasHeld()
 }
 
 // marked says that the Kustomization still carries something of our hold, so that leaving must hand it back.
@@ -79,7 +96,7 @@ func (s Seen) marked() bool {
 	if k == nil {
 		return false
 	}
-	if by := k.Annotations[v1alpha1.HeldByAnnotation]; by != "" {
+	if by := HolderOf(k); by != "" {
 		return by == s.HeldBy()
 	}
 	return ownsSuspend(k)

@@ -107,13 +107,23 @@ func held(s *Seen) {
 	status.Set(&s.Trigger.Status.Conditions, v1alpha1.ConditionHeld, "True", v1alpha1.ReasonSuspended, 3, now.Add(-time.Hour), "")
 }
 
-// owner makes manager the only owner of spec.suspend.
+const (
+	ownsMark  = `{"f:metadata":{"f:annotations":{"f:holdfast.dev/held-by":{}}}}`
+	ownsField = `{"f:spec":{"f:suspend":{}}}`
+	ownsNone  = `{"f:status":{"f:suspend":{},"f:annotations":{"f:holdfast.dev/held-by":{}}}}`
+)
+
+// owner makes manager the only owner of spec.suspend, and leaves the held-by annotation to the holder.
 func owner(manager string, op metav1.ManagedFieldsOperationType) edit {
-	return func(s *Seen) {
-		s.Kustomization.ManagedFields = []metav1.ManagedFieldsEntry{
-			{Manager: "kustomize-controller", Operation: "Update", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:suspend":{}}}`)},
-			{Manager: manager, Operation: op, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`)},
-		}
+	return func(s *Seen) { owners(s, manager, op, "holdfast", "Apply") }
+}
+
+// owners says who owns spec.suspend, and who owns held-by.
+func owners(s *Seen, field string, fieldOp metav1.ManagedFieldsOperationType, mark string, markOp metav1.ManagedFieldsOperationType) {
+	s.Kustomization.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "kustomize-controller", Operation: "Update", FieldsV1: metav1.NewFieldsV1(ownsNone)},
+		{Manager: mark, Operation: markOp, FieldsV1: metav1.NewFieldsV1(ownsMark)},
+		{Manager: field, Operation: fieldOp, FieldsV1: metav1.NewFieldsV1(ownsField)},
 	}
 }
 
@@ -134,6 +144,10 @@ func resumedWith(token string) edit {
 	}
 }
 
+// flapped is somebody else's resume and suspend, of which only the second is seen.
+func flapped(manager string) edit { return owner(manager, metav1.ManagedFieldsOperationUpdate) }
+
+// heldBy is what a holder applied.
 func heldBy(value string) edit {
 	return func(s *Seen) {
 		if value == "" {
@@ -141,6 +155,16 @@ func heldBy(value string) edit {
 			return
 		}
 		s.Kustomization.Annotations[v1alpha1.HeldByAnnotation] = value
+		s.Kustomization.ManagedFields = append(s.Kustomization.ManagedFields,
+			metav1.ManagedFieldsEntry{Manager: "holdfast", Operation: "Apply", FieldsV1: metav1.NewFieldsV1(ownsMark)})
+	}
+}
+
+// forged is a held-by that no holder applied.
+func forged(value string) edit {
+	return func(s *Seen) {
+		s.Kustomization.Annotations[v1alpha1.HeldByAnnotation] = value
+		owners(s, "holdfast", "Apply", "kubectl-annotate", "Update")
 	}
 }
 

@@ -103,7 +103,7 @@ func (s Seen) source() *v1alpha1.TriggerSource {
 	branch, _ := BranchOf(g)
 	return &v1alpha1.TriggerSource{
 		GitRepository: v1alpha1.NamespacedReference{Namespace: g.Namespace, Name: g.Name},
-		URL:           g.Spec.URL,
+		URL:           publicURL(g),
 		Branch:        branch,
 	}
 }

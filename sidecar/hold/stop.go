@@ -7,11 +7,13 @@ import (
 )
 
 // ResumedByUs says that k is resumed for an operation of trigger, so that a holder that stops must suspend it: until the
-// next one starts nobody would watch it. A nil k is not resumed.
+// next one starts nobody would watch it. It is by the token, and also when somebody stamped that over, as long as the
+// resume is the holder's own; what somebody else resumed is left for the next holder to find and to tell. A nil k is not
+// resumed.
 func ResumedByUs(trigger *v1alpha1.FluxTrigger, k *kustomizev1.Kustomization) bool {
 	op := trigger.Status.Operation
-	if op == nil || k == nil || string(k.UID) != op.ApplierUID || k.Spec.Suspend || !k.DeletionTimestamp.IsZero() {
+	if op == nil || op.Phase.Final() || k == nil || string(k.UID) != op.ApplierUID || k.Spec.Suspend || !k.DeletionTimestamp.IsZero() {
 		return false
 	}
-	return (op.Phase == v1alpha1.OperationRequested || op.Phase == v1alpha1.OperationRunning) && requested(k) == op.Token
+	return requested(k) == op.Token || ownsSuspend(k)
 }

@@ -37,14 +37,14 @@ func BaselineOf(k *kustomizev1.Kustomization) v1alpha1.Baseline {
 }
 
 // Judge returns the verdict on an operation whose suspend is handled: no run is left, so k's status is the outcome.
-// artifact is the revision the GitRepository holds now.
+// tip is the revision the branch is at now, empty when that is not known.
 //
 // What does not prove anything: a handled token, which is recorded on every return; observedGeneration, which moves while
 // suspended; Ready alone, which is written apart from the rest. Needed for Succeeded are a run, which the history's first
 // entry shows by moving (digest, status or total; times are whole seconds), Ready True, and the commit in
 // lastAppliedRevision. Another revision is a success only when the source holds nothing else by now: then the branch went on
 // between the record and the run, and what was applied is its tip.
-func Judge(op *v1alpha1.Operation, k *kustomizev1.Kustomization, artifact string) Verdict {
+func Judge(op *v1alpha1.Operation, k *kustomizev1.Kustomization, tip string) Verdict {
 	now := BaselineOf(k)
 	ready := apimeta.FindStatusCondition(k.Status.Conditions, meta.ReadyCondition)
 	applied := k.Status.LastAppliedRevision
@@ -59,9 +59,9 @@ func Judge(op *v1alpha1.Operation, k *kustomizev1.Kustomization, artifact string
 		return failed(v1alpha1.ReasonNotReady, "Ready is True, and the newest entry of status.history says %s", now.HistoryStatus)
 	case !historyMoved(op.Before, now) && now.HistoryTotal > 0:
 		return failed(v1alpha1.ReasonNothingRan, "Ready moved, and status.history has no run since the resume")
-	case CommitOf(applied) == op.Commit:
+	case isAt(applied, op.Commit):
 		return Verdict{v1alpha1.OperationSucceeded, v1alpha1.ReasonApplied, "applied " + applied}
-	case applied != "" && applied == artifact:
+	case applied != "" && applied == tip:
 		return Verdict{v1alpha1.OperationSucceeded, v1alpha1.ReasonApplied, "the branch went on; applied " + applied + ", which the source holds now"}
 	}
 	return failed(v1alpha1.ReasonRevisionMismatch, "applied %q, asked for %s", applied, op.Commit)

@@ -37,6 +37,7 @@ func TestJudge(t *testing.T) {
 		{"Ready is True and the history says otherwise, as two writes can", nil, historyTop("d2", "PruneFailed", 1), v1alpha1.ReasonNotReady, "PruneFailed"},
 		{"another commit than the source holds", nil, all(ran, applied(rev(c2))), v1alpha1.ReasonRevisionMismatch, c2},
 		{"another commit that the source holds now", nil, all(ran, applied(rev(c2)), artifact(c2)), v1alpha1.ReasonApplied, "the branch went on"},
+		{"another commit that a source of somebody else holds now", nil, all(ran, applied(rev(c2)), artifact(c2), verdict(v1alpha1.ReasonSourceMismatch)), v1alpha1.ReasonRevisionMismatch, c2},
 		{"an older commit while the source holds the right one", nil, all(ran, applied(rev(c2)), artifact(c1)), v1alpha1.ReasonRevisionMismatch, c1},
 		{"no commit applied and no artifact are no match", nil, all(ran, applied(""), artifact("")), v1alpha1.ReasonRevisionMismatch, c1},
 		{"the same commit under another ref name", nil, all(ran, applied("refs/heads/main@sha1:"+c1)), v1alpha1.ReasonApplied, c1},
@@ -49,7 +50,7 @@ func TestJudge(t *testing.T) {
 			}
 			operation(v1alpha1.OperationSettling)(&s)
 			tt.after(&s)
-			got := Judge(s.Trigger.Status.Operation, s.Kustomization, artifactRevision(s.GitRepository))
+			got := Judge(s.Trigger.Status.Operation, s.Kustomization, s.tip())
 			phase := v1alpha1.OperationFailed
 			if tt.want == v1alpha1.ReasonApplied {
 				phase = v1alpha1.OperationSucceeded
