@@ -26,11 +26,13 @@ type NamespacedReference struct {
 	// Namespace of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespace string `json:"namespace"`
 
 	// Name of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 
@@ -53,6 +55,7 @@ const (
 // ApplyRequest is what gitmirror asks the holder to apply. A newer one replaces one that no operation names.
 type ApplyRequest struct {
 	// ID of the request; a handled id never runs again.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id"`
 
@@ -60,7 +63,7 @@ type ApplyRequest struct {
 	Reason ApplyReason `json:"reason"`
 
 	// Commit to apply, as a full hash.
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}|[0-9a-f]{64})$`
 	Commit string `json:"commit"`
 
 	// Revision is the commit as Flux names it, `<branch>@sha1:<commit>`.

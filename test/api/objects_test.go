@@ -66,7 +66,7 @@ status:
   conditions:
     - {type: Ready, status: "False", reason: ApplyFailed, message: "", lastTransitionTime: "2030-01-02T03:04:05Z"}
     - {type: Held, status: "True", reason: Suspended, message: "", lastTransitionTime: "2030-01-02T03:04:05Z"}
-  request: {id: r1, reason: Publish, commit: c0ffee, revision: "main@sha1:c0ffee", requestedAt: "2030-01-02T03:04:05Z"}
+  request: {id: r1, reason: Publish, commit: c0ffeec0ffeec0ffeec0ffeec0ffeec0ffeec0ff, revision: "main@sha1:c0ffeec0ffeec0ffeec0ffeec0ffeec0ffeec0ff", requestedAt: "2030-01-02T03:04:05Z"}
   source: {gitRepository: {namespace: flux-system, name: app}, url: "https://git.example.org/app", branch: main}
   operation: &operation
     requestID: r1

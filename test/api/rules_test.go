@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,10 @@ const (
 	sameCluster = "kubeProviderRef is immutable; make a new GitTarget"
 	sameApplier = "kustomizationRef and kubeProviderRef are immutable; make a new FluxTrigger"
 
+	aHash      = "should match '^([0-9a-f]{40}|[0-9a-f]{64})$'"
+	aName      = "should match '^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$'"
+	aNamespace = "should match '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'"
+
 	tooShort  = "should be at least 1 chars long"
 	tooLong   = "Too long: may not be more than "
 	unknown   = "Unsupported value"
@@ -63,6 +68,17 @@ func named(kind, field string, longest int) []row {
 		{kind, field, "minLength", "a", "", tooShort},
 		{kind, field, "maxLength", letters(longest), letters(longest + 1), fmt.Sprint(tooLong, longest)},
 	}
+}
+
+// located are the rows of a reference to an object in a namespace.
+func located(kind, field string) []row {
+	return slices.Concat(named(kind, field+".namespace", 63), named(kind, field+".name", 253), []row{
+		{kind, field + ".namespace", "pattern", "team-1", "team.a", aNamespace},
+		{kind, field + ".namespace", "pattern", "a", "../a", aNamespace},
+		{kind, field + ".name", "pattern", "app-1.v2", "a/b", aName},
+		{kind, field + ".name", "pattern", "a", "..", aName},
+		{kind, field + ".name", "pattern", "a", "App", aName},
+	})
 }
 
 func rule(apiGroups, resources []any) map[string]any {

@@ -91,15 +91,18 @@ var triggerRules = slices.Concat([]row{
 	{"FluxTrigger", "spec.quietPeriod", between("quietPeriod"), "1m30s", "soon", between("quietPeriod")},
 },
 	named("FluxTrigger", "spec.kubeProviderRef.name", 253),
-	named("FluxTrigger", "spec.kustomizationRef.namespace", 63),
-	named("FluxTrigger", "spec.kustomizationRef.name", 253),
+	located("FluxTrigger", "spec.kustomizationRef"),
 )
 
 // protocolRules are those of the status two programs talk through: a mistake of either is refused and not believed.
 var protocolRules = slices.Concat([]row{
+	{"FluxTrigger", "status.request.id", "minLength", "r", "", tooShort},
 	{"FluxTrigger", "status.request.id", "maxLength", letters(64), letters(65), tooLong + "64"},
 	{"FluxTrigger", "status.request.reason", "enum", "ForeignCommit", "Because", unknown},
-	{"FluxTrigger", "status.request.commit", "maxLength", letters(64), letters(65), tooLong + "64"},
+	{"FluxTrigger", "status.request.commit", "pattern", letters(40), letters(39), aHash},
+	{"FluxTrigger", "status.request.commit", "pattern", letters(64), letters(65), aHash},
+	{"FluxTrigger", "status.request.commit", "pattern", "0123456789abcdef" + letters(24), "main", aHash},
+	{"FluxTrigger", "status.request.commit", "pattern", letters(40), "", aHash},
 	{"FluxTrigger", "status.request.revision", "maxLength", letters(512), letters(513), tooLong + "512"},
 	{"FluxTrigger", "status.source.url", "maxLength", letters(2048), letters(2049), tooLong + "2048"},
 	{"FluxTrigger", "status.source.branch", "maxLength", letters(255), letters(256), tooLong + "255"},
@@ -113,8 +116,7 @@ var protocolRules = slices.Concat([]row{
 	{"FluxTrigger", "status.history[].message", "maxLength", letters(1024), letters(1025), tooLong + "1024"},
 	{"FluxTrigger", "status.history", "maxItems", operations(20), operations(21), "must have at most 20 items"},
 },
-	named("FluxTrigger", "status.source.gitRepository.namespace", 63),
-	named("FluxTrigger", "status.source.gitRepository.name", 253),
+	located("FluxTrigger", "status.source.gitRepository"),
 )
 
 // operations returns n operations of a history.
