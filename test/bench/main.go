@@ -26,8 +26,9 @@ func main() {
 	}
 	ctrllog.SetLogger(ctrllog.Log.WithSink(ctrllog.NullLogSink{})) // the clients' own words would break into the progress
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *only, *rounds); err != nil {
+	err := run(ctx, *only, *rounds)
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "\nThe benchmark stopped: %v\n", err)
 		os.Exit(1)
 	}
