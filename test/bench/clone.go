@@ -31,7 +31,8 @@ func newClone(ctx context.Context, w *cluster.World, repo string) (*clone, error
 		"GIT_AUTHOR_NAME=Bob", "GIT_AUTHOR_EMAIL=" + cluster.Bob, "GIT_COMMITTER_NAME=Bob", "GIT_COMMITTER_EMAIL=" + cluster.Bob,
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic " + basic,
 	}}
-	return c, c.run(ctx, "", "clone", "--quiet", w.Git.URL(repo), c.dir)
+	err := c.run(ctx, "", "clone", "--quiet", w.Git.URL(repo), c.dir)
+	return c, err
 }
 
 // run runs git in dir.

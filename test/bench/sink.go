@@ -43,7 +43,8 @@ func openSink(w *cluster.World) (*sink, error) {
 	}
 	s := &sink{address: to.Host, cert: filepath.Join(w.Dir, "pki", "audit.crt"), key: filepath.Join(w.Dir, "pki", "audit.key"),
 		arrived: make(chan arrival, 1024)}
-	return s, s.open()
+	err = s.open()
+	return s, err
 }
 
 // open begins to take events.
