@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/holdfast-gitops/holdfast/test/cluster"
 )
 
@@ -24,7 +22,6 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ctrllog.SetLogger(ctrllog.Log.WithSink(ctrllog.NullLogSink{})) // the clients' own words would break into the progress
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *only, *rounds)
 	stop()

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	holdfastv1 "github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/test/cluster/gitserver"
@@ -78,6 +79,7 @@ type running struct {
 // Start builds what is missing, starts a world and returns once everything in it is ready. An error names what is
 // missing or which component failed, with the end of its log; nothing is left running then. Stop the world in any case.
 func Start(ctx context.Context, o Options) (*World, error) {
+	ctrllog.SetLogger(ctrllog.Log.WithSink(ctrllog.NullLogSink{})) // the clients' own words would break into the progress
 	if o.Out == nil {
 		o.Out = os.Stderr
 	}

@@ -26,7 +26,7 @@ type story struct {
 
 // tell goes through the steps; the first that does not hold ends it.
 func (s *story) tell() error {
-	for _, tell := range []func() error{s.furnish, s.hold, s.scale, s.applied, s.push, s.resume} {
+	for _, tell := range []func() error{s.furnish, s.begin, s.hold, s.scale, s.applied, s.push, s.resume} {
 		if err := tell(); err != nil {
 			return err
 		}
@@ -69,14 +69,21 @@ func (s *story) furnish() error {
 	})
 }
 
-func (s *story) hold() error {
-	return s.timed("Holdfast takes hold of the Kustomization", func() error {
+func (s *story) begin() error {
+	return s.timed("Holdfast's two programs, gitmirror and the holder, are built from this checkout and started", func() error {
 		if err := s.world.StartGitmirror(s.ctx); err != nil {
 			return err
 		}
 		if err := s.world.StartHolder(s.ctx); err != nil {
 			return err
 		}
+		see("less %s/gitmirror.log %s/holder.log", s.world.LogDir(), s.world.LogDir())
+		return nil
+	})
+}
+
+func (s *story) hold() error {
+	return s.timed("Holdfast takes hold of the Kustomization", func() error {
 		if err := s.team.Furnish(s.ctx); err != nil {
 			return err
 		}
@@ -212,7 +219,7 @@ func (s *story) awaitTip(author string, reason v1alpha1.ApplyReason) error {
 		return err
 	}
 	say("operation %s: %s, applied %s", op.Reason, op.Phase, op.AppliedRevision)
-	say("resumed %s, judged %s after that; the Kustomization is suspended.", op.StartedAt.UTC().Format(time.TimeOnly), op.FinishedAt.Sub(op.StartedAt.Time))
+	say("resumed at %s; the Kustomization is suspended again.", op.StartedAt.UTC().Format(time.TimeOnly))
 	see("kubectl -n team-a get fluxtrigger web -o jsonpath='{.status.operation}'")
 	return nil
 }
