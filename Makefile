@@ -64,7 +64,7 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@$(GO) -C test test $(race) $(test-module-units)
 
 .PHONY: test-e2e
-test-e2e: ## Stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)
+test-e2e: ## The kinds and the stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)
 	@echo '== real Kubernetes and Flux, built from their modules unless they are cached'
 	@$(GO) -C test run ./cluster/cmd/cluster -build
 	@test -n "$$LABEL" || { echo '== the world itself'; $(GO) -C test test $(race) -count=1 -timeout 15m -v ./cluster; }
