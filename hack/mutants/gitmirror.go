@@ -50,7 +50,7 @@ var ofGitmirror = []Mutant{
 	{
 		Name:    "mirror-status-without-resource-version",
 		Promise: "gitmirror's statuses and requests are compare-and-swap: one decided on an old object is not written.",
-		File:    "gitmirror/controller/report.go",
+		File:    "internal/statusapply/write.go",
 		Old:     `u.SetResourceVersion(obj.GetResourceVersion())`,
 		New:     ``,
 		Package: "./gitmirror/controller",
@@ -59,7 +59,7 @@ var ofGitmirror = []Mutant{
 	{
 		Name:    "mirror-status-without-uid",
 		Promise: "A status never reaches another object of the same name.",
-		File:    "gitmirror/controller/report.go",
+		File:    "internal/statusapply/write.go",
 		Old:     `u.SetUID(obj.GetUID())`,
 		New:     ``,
 		Package: "./gitmirror/controller",

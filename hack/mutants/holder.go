@@ -83,8 +83,8 @@ var ofTheHolder = []Mutant{
 	{
 		Name:    "holder-status-without-resource-version",
 		Promise: "The holder's status is a compare-and-swap: a newer request is never overlooked.",
-		File:    "sidecar/controller/report.go",
-		Old:     `"resourceVersion": trigger.ResourceVersion,`,
+		File:    "internal/statusapply/write.go",
+		Old:     `u.SetResourceVersion(obj.GetResourceVersion())`,
 		New:     ``,
 		Package: "./sidecar/controller",
 		Run:     "^TestAStatusThatChangedSinceIsReadAgain$",

@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/statusapply"
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
 
 func TestTheStatusBodyHoldsAllTheHolderOwnsAndNothingElse(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC))
 	trigger := &v1alpha1.FluxTrigger{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "uid", ResourceVersion: "7"}}
-	body, err := statusBody(trigger, v1alpha1.FluxTriggerStatus{
+	own := hold.Own(v1alpha1.FluxTriggerStatus{
 		ObservedGeneration: 2,
 		Conditions: []metav1.Condition{
 			{Type: "Held", Status: "True", Reason: "Suspended", LastTransitionTime: at},
@@ -26,6 +27,7 @@ func TestTheStatusBodyHoldsAllTheHolderOwnsAndNothingElse(t *testing.T) {
 		Request:   &v1alpha1.ApplyRequest{ID: "r1", RequestedAt: at},
 		Operation: &v1alpha1.Operation{RequestID: "r1", Phase: "Requested", Reason: "Publish", Commit: "c", Token: "t", ApplierUID: "k", RequestedAt: at},
 	})
+	body, err := statusapply.Body("FluxTrigger", trigger, &own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,8 @@ func TestNothingInTheStatusBodyIsNull(t *testing.T) {
 	s.request("r1")
 	s.pass()
 	f := s.trigger()
-	body, err := statusBody(f, f.Status)
+	own := hold.Own(f.Status)
+	body, err := statusapply.Body("FluxTrigger", f, &own)
 	if err != nil {
 		t.Fatal(err)
 	}
