@@ -105,6 +105,10 @@ type Baseline struct {
 	// +optional
 	ReadyTransition *metav1.Time `json:"readyTransition,omitempty"`
 
+	// ReadyReason is the reason of Ready, which tells two changes within one second apart.
+	// +optional
+	ReadyReason string `json:"readyReason,omitempty"`
+
 	// HistoryDigest of status.history's first entry.
 	// +optional
 	HistoryDigest string `json:"historyDigest,omitempty"`

@@ -240,7 +240,7 @@ func TestTakingBackNamesWhoResumed(t *testing.T) {
 
 func TestTheRecordHoldsAllARestartNeeds(t *testing.T) {
 	op := Decide(seen(held, request("r1", c1))).Status.Operation
-	want := v1alpha1.Baseline{ReadyTransition: &past, HistoryDigest: "d1", HistoryStatus: "ReconciliationSucceeded", HistoryTotal: 4}
+	want := v1alpha1.Baseline{ReadyTransition: &past, ReadyReason: "ReconciliationSucceeded", HistoryDigest: "d1", HistoryStatus: "ReconciliationSucceeded", HistoryTotal: 4}
 	if op.Token != "fresh" || op.ApplierUID != "k-uid" || op.Commit != c1 || op.RequestedAt != instant(now) {
 		t.Errorf("recorded %+v", op)
 	}

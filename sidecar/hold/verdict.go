@@ -27,7 +27,7 @@ type Verdict struct {
 func BaselineOf(k *kustomizev1.Kustomization) v1alpha1.Baseline {
 	var b v1alpha1.Baseline
 	if r := apimeta.FindStatusCondition(k.Status.Conditions, meta.ReadyCondition); r != nil {
-		b.ReadyTransition = r.LastTransitionTime.DeepCopy()
+		b.ReadyTransition, b.ReadyReason = r.LastTransitionTime.DeepCopy(), r.Reason
 	}
 	if len(k.Status.History) > 0 {
 		top := k.Status.History[0]
@@ -84,7 +84,7 @@ func traces(before v1alpha1.Baseline, k *kustomizev1.Kustomization) bool {
 }
 
 func readyMoved(before, now v1alpha1.Baseline) bool {
-	return !before.ReadyTransition.Equal(now.ReadyTransition)
+	return !before.ReadyTransition.Equal(now.ReadyTransition) || before.ReadyReason != now.ReadyReason
 }
 
 func historyMoved(before, now v1alpha1.Baseline) bool {

@@ -33,6 +33,9 @@ func TestJudge(t *testing.T) {
 		{"a health check that was cancelled", nil, ready("False", "HealthCheckCanceled"), v1alpha1.ReasonNotReady, "HealthCheckCanceled"},
 		{"a health check that failed", nil, all(ready("False", "HealthCheckFailed"), historyTop("d2", "HealthCheckFailed", 1)), v1alpha1.ReasonNotReady, "HealthCheckFailed"},
 		{"a controller that died in the run leaves Ready Unknown", nil, ready("Unknown", "Progressing"), v1alpha1.ReasonNotReady, "Unknown"},
+		{"a run that was cut off in the second the baseline was taken in", nil, func(s *Seen) {
+			s.Kustomization.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "Unknown", Reason: "Progressing", LastTransitionTime: past}}
+		}, v1alpha1.ReasonNotReady, "Unknown"},
 		{"no Ready at all", nil, func(s *Seen) { s.Kustomization.Status.Conditions = nil }, v1alpha1.ReasonNotReady, "no Ready"},
 		{"Ready is True and the history says otherwise, as two writes can", nil, historyTop("d2", "PruneFailed", 1), v1alpha1.ReasonNotReady, "PruneFailed"},
 		{"another commit than the source holds", nil, all(ran, applied(rev(c2))), v1alpha1.ReasonRevisionMismatch, c2},
@@ -67,7 +70,7 @@ func TestABaselineOfAnEmptyStatusEqualsItself(t *testing.T) {
 	if b := BaselineOf(s.Kustomization); traces(b, s.Kustomization) {
 		t.Errorf("baseline %+v moved against itself", b)
 	}
-	if ready := (v1alpha1.Baseline{ReadyTransition: &metav1.Time{Time: now}}); !traces(ready, s.Kustomization) {
+	if ready := (v1alpha1.Baseline{ReadyTransition: &metav1.Time{Time: now}, ReadyReason: "Progressing"}); !traces(ready, s.Kustomization) {
 		t.Error("a Ready that vanished did not move")
 	}
 }

@@ -76,7 +76,7 @@ status:
     token: t1
     suspendToken: t2
     applierUID: k1
-    before: {readyTransition: "2030-01-02T03:04:05Z", historyDigest: d1, historyStatus: s1, historyTotal: 7}
+    before: {readyTransition: "2030-01-02T03:04:05Z", readyReason: Progressing, historyDigest: d1, historyStatus: s1, historyTotal: 7}
     appliedRevision: main@sha1:c0ffee
     requestedAt: "2030-01-02T03:04:05Z"
     startedAt: "2030-01-02T03:04:05Z"
