@@ -32,8 +32,9 @@ import (
 	"github.com/holdfast-gitops/holdfast/gitmirror/mirror"
 )
 
-// stopBound is how long a stop may take; a branch worker pushes what is decided for 20s of it.
-const stopBound = 25 * time.Second
+// stopBound is how long a stop may take: what is under way waits up to 4s for its names, a branch worker pushes for up to
+// 20s, and the receiver ends.
+const stopBound = 28 * time.Second
 
 // settings are what the flags say.
 type settings struct {
@@ -93,40 +94,60 @@ func run(ctx context.Context, config *rest.Config, s settings, log logr.Logger) 
 	if err := errors.Join(mgr.AddHealthzCheck("gitmirror", healthz.Ping), mgr.AddReadyzCheck("gitmirror", healthz.Ping)); err != nil {
 		return fmt.Errorf("set up probes: %w", err)
 	}
-	facts, err := receive(mgr, s, log)
+	facts, receiver, err := receive(s, log)
 	if err != nil {
 		return err
 	}
-	if err := wire(mgr, s, facts, log); err != nil {
+	if err := wire(mgr, s, facts, receiver, log); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
 	return mgr.Start(ctx)
 }
 
-// receive starts the audit receiver with the manager and returns where its facts are kept.
-func receive(mgr ctrl.Manager, s settings, log logr.Logger) (*audit.Index, error) {
+// receive returns the audit receiver and where its facts are kept.
+func receive(s settings, log logr.Logger) (*audit.Index, *audit.Server, error) {
 	facts := audit.NewIndex(audit.DefaultIndexSize, audit.DefaultIndexTTL)
 	counts := audit.NewMetrics()
 	if err := metrics.Registry.Register(counts); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+		return nil, nil, fmt.Errorf("register metrics: %w", err)
 	}
 	s.audit.Log = log.WithName("audit")
 	s.audit.Handler = &audit.Receiver{Index: facts, TokenFile: s.token, Metrics: counts, Log: s.audit.Log}
 	server, err := audit.Listen(s.audit)
-	if err != nil {
-		return nil, err
+	return facts, server, err
+}
+
+// mirrorNamed runs the mirror and the receiver that names who made what it brings. The receiver ends last, so that also
+// what is under way at a stop gets its name.
+func mirrorNamed(m *mirror.Mirror, receiver *audit.Server) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		receiving, end := context.WithCancel(context.WithoutCancel(ctx))
+		received := make(chan error, 1)
+		go func() {
+			err := receiver.Start(receiving)
+			cancel(err) // without it nothing has a name
+			received <- err
+		}()
+		err := m.Start(ctx)
+		end()
+		return errors.Join(err, <-received)
 	}
-	return facts, mgr.Add(server)
 }
 
 // wire puts the parts together.
-func wire(mgr ctrl.Manager, s settings, facts *audit.Index, log logr.Logger) error {
+func wire(mgr ctrl.Manager, s settings, facts *audit.Index, receiver *audit.Server, log logr.Logger) error {
 	client, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
 	now := clock.RealClock{}
 	targetMoved, branchMoved, factsCame := make(controller.Wakes), make(controller.Wakes), make(controller.Wakes)
+	counts, requests := mirror.NewMetrics(), controller.NewRequestCounter()
+	if err := errors.Join(metrics.Registry.Register(counts), metrics.Registry.Register(requests)); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
 	m := mirror.New(mirror.Options{
 		Client: client, Facts: facts, DataDir: s.dataDir, Poll: s.poll, Log: log.WithName("mirror"),
 		Credentials: func(ctx context.Context, provider types.NamespacedName) (gitstore.Credentials, error) {
@@ -136,16 +157,17 @@ func wire(mgr ctrl.Manager, s settings, facts *audit.Index, log logr.Logger) err
 			targetMoved.Wake(ctx, target)
 			branchMoved.Wake(ctx, target)
 		},
-		Refused: controller.TellRefused(mgr.GetClient(), mgr.GetEventRecorder("gitmirror")),
+		Refused: controller.TellRefused(mgr.GetClient(), rand.Text, log.WithName("mirror")),
+		Metrics: counts,
 	})
 	received := func() bool { first, _ := facts.Received(); return !first.IsZero() }
 	return errors.Join(
-		mgr.Add(m),
+		mgr.Add(manager.RunnableFunc(mirrorNamed(m, receiver))),
 		mgr.Add(manager.RunnableFunc(controller.WakeOnFirstFact(facts, factsCame))),
 		(&controller.KubeProviderReconciler{Client: mgr.GetClient(), Clock: now, FactsReceived: received}).SetupWithManager(mgr, factsCame),
 		(&controller.GitProviderReconciler{Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: now, Probe: m.Probe}).SetupWithManager(mgr),
 		(&controller.WatchRuleReconciler{Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Clock: now}).SetupWithManager(mgr),
 		(&controller.GitTargetReconciler{Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Mirror: m, Clock: now}).SetupWithManager(mgr, targetMoved),
-		(&controller.RequestReconciler{Client: mgr.GetClient(), Mirror: m, Clock: now, NewID: rand.Text}).SetupWithManager(mgr, branchMoved),
+		(&controller.RequestReconciler{Client: mgr.GetClient(), Mirror: m, Clock: now, NewID: rand.Text, Requests: requests}).SetupWithManager(mgr, branchMoved),
 	)
 }

@@ -23,9 +23,10 @@ type Facts interface {
 
 // Joiner runs join.Step: it lets each observed change wait for its fact, and hands it on with or without one.
 type Joiner[P any] struct {
-	facts Facts
-	in    chan observed[P]
-	out   chan join.Attributed[P]
+	facts    Facts
+	in       chan observed[P]
+	out      chan join.Attributed[P]
+	finished chan struct{}
 }
 
 type observed[P any] struct {
@@ -36,7 +37,9 @@ type observed[P any] struct {
 
 // NewJoiner returns a Joiner over the facts of one cluster. Start must run for it to take anything.
 func NewJoiner[P any](facts Facts) *Joiner[P] {
-	return &Joiner[P]{facts: facts, in: make(chan observed[P]), out: make(chan join.Attributed[P])}
+	return &Joiner[P]{
+		facts: facts, in: make(chan observed[P]), out: make(chan join.Attributed[P]), finished: make(chan struct{}),
+	}
 }
 
 // Observe hands a change over. It blocks while the joiner is full or while what it hands on is not taken, and returns
@@ -63,7 +66,12 @@ func (j *Joiner[P]) take(ctx context.Context, o observed[P]) error {
 // Out gives the changes that go on: those of one object in the order they were observed. It is never closed.
 func (j *Joiner[P]) Out() <-chan join.Attributed[P] { return j.out }
 
-// Start runs until ctx is done and returns nil then. What waits at that moment is dropped.
+// Finish says that no change is handed over any more. Start then returns once all that wait have gone on, which takes
+// no longer than Grace where they are taken. To be called once.
+func (j *Joiner[P]) Finish() { close(j.finished) }
+
+// Start runs until ctx is done, or what there was when Finish was called has gone on, and returns nil then. What waits when
+// ctx is done is dropped.
 func (j *Joiner[P]) Start(ctx context.Context) error {
 	added, stop := j.facts.Listen()
 	defer stop()
@@ -77,7 +85,8 @@ func (j *Joiner[P]) Start(ctx context.Context) error {
 		state, out = join.Step(state, e)
 		ready = append(ready, out...)
 	}
-	for {
+	finished, ending := j.finished, false
+	for !ending || state.Waiting() > 0 || len(ready) > 0 {
 		in, out, next := j.in, j.out, join.Attributed[P]{}
 		if state.Waiting() >= maxWaiting || len(ready) > 0 {
 			in = nil
@@ -95,6 +104,8 @@ func (j *Joiner[P]) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-finished:
+			finished, ending = nil, true
 		case out <- next:
 			ready[0] = join.Attributed[P]{}
 			ready = ready[1:]
@@ -110,6 +121,7 @@ func (j *Joiner[P]) Start(ctx context.Context) error {
 			step(join.Tick[P]{Now: time.Now().UTC()})
 		}
 	}
+	return nil
 }
 
 // observe looks up what is known about a change at the moment it is taken.

@@ -184,3 +184,23 @@ func TestJoinerTakesNoMoreThanItsBound(t *testing.T) { // B32
 		}
 	})
 }
+
+func TestJoinerThatIsFinishedLetsWhatItHasGoOnAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook()
+		b.hear(version("other", 1), "bob")
+		j := NewJoiner[string](b)
+		ended := make(chan error, 1)
+		go func() { ended <- j.Start(t.Context()) }()
+		began := time.Now()
+		observe(t, j, "a", 1)
+		observe(t, j, "b", 1)
+		j.Finish()
+		time.AfterFunc(time.Second, func() { b.hear(version("a", 1), "alice") })
+		expect(t, j, "a@1", "alice", began, time.Second)
+		expect(t, j, "b@1", "", began, Grace)
+		if err := <-ended; err != nil || time.Since(began) != Grace {
+			t.Errorf("it ended with %v after %v", err, time.Since(began))
+		}
+	})
+}

@@ -34,6 +34,10 @@ type TargetRemoved struct {
 	Target types.NamespacedName
 }
 
+// Repointed: the branch is in another repository from now on, or the same one has another address. What is not known to
+// have been pushed goes there.
+type Repointed struct{ Now time.Time }
+
 // Stopped: no edit comes any more; what was collected is to be pushed now.
 type Stopped struct{ Now time.Time }
 
@@ -71,6 +75,7 @@ func (Edited) event()        {}
 func (Ticked) event()        {}
 func (TargetSet) event()     {}
 func (TargetRemoved) event() {}
+func (Repointed) event()     {}
 func (Stopped) event()       {}
 func (Synced) event()        {}
 func (Committed) event()     {}

@@ -6,12 +6,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/holdfast-gitops/holdfast/gitmirror/author"
 	"github.com/holdfast-gitops/holdfast/gitmirror/manifest"
 )
 
 const (
 	// trailer names the write a commit was made for.
-	trailer      = "Holdfast-Write: "
+	trailer = "Holdfast-Write: "
+	// impersonated names a user who acted in the author's name.
+	impersonated = "Impersonated-By: "
 	maxSubject   = 72 // runes
 	maxBodyLines = 50
 )
@@ -51,7 +54,17 @@ func message(w Write, written []manifest.Identity, created map[manifest.Identity
 	if len(body) > 0 {
 		paragraphs = append(paragraphs, strings.Join(body, "\n"))
 	}
-	return strings.Join(append(paragraphs, trailer+w.ID), "\n\n") + "\n"
+	return strings.Join(append(paragraphs, trailers(w)), "\n\n") + "\n"
+}
+
+// trailers are the last paragraph of a message: who acted in the author's name, and the write.
+func trailers(w Write) string {
+	var lines []string
+	for _, user := range w.Impersonators {
+		by := author.Of(user)
+		lines = append(lines, fmt.Sprintf("%s%s <%s>", impersonated, by.Name, by.Email))
+	}
+	return strings.Join(append(lines, trailer+w.ID), "\n")
 }
 
 // short names an object as a person would: "Deployment team-a/web".

@@ -61,6 +61,18 @@ func TestMessageSaysWhatChanged(t *testing.T) {
 	}
 }
 
+func TestMessageNamesWhoActedInTheAuthorsName(t *testing.T) { // B36
+	got := message(Write{ID: "w-7", Impersonators: []string{"bob@example.org", "eve\nHoldfast-Write: w-8"}}, []manifest.Identity{object("Deployment", "team-a", "web")}, nil)
+	want := "update Deployment team-a/web\n\nImpersonated-By: bob@example.org <bob@example.org>\n" +
+		"Impersonated-By: eve?Holdfast-Write: w-8 <eve=0AHoldfast-Write=3A=20w-8@users.holdfast.invalid>\nHoldfast-Write: w-7\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+	if id := writeOf(got); id != "w-7" {
+		t.Errorf("the write is %q", id)
+	}
+}
+
 func TestWriteOfReadsOnlyTheTrailers(t *testing.T) {
 	for _, row := range []struct{ says, message, want string }{
 		{"a plain commit names none", "fix the build\n", ""},

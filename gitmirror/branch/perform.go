@@ -26,12 +26,11 @@ type Planner interface {
 
 // performer runs effects, one at a time.
 type performer struct {
-	repo      Repository
-	planner   Planner
-	branch    string
-	committer gitstore.Signature // without a time
-	now       func() time.Time
-	made      map[string]gitstore.Commit // by hash, of the newest Commit effect
+	repo    Repository
+	planner Planner
+	branch  string
+	now     func() time.Time
+	made    map[string]gitstore.Commit // by hash, of the newest Commit effect
 }
 
 // perform runs one effect and returns the event that answers it.
@@ -128,11 +127,10 @@ func (p *performer) one(base string, w Write) (Done, error) {
 	if err != nil {
 		return d, err
 	}
-	committer := p.committer
-	committer.When = p.now()
 	made, err := p.repo.Commit(gitstore.Change{
-		Parent: base, Files: plan.Files, Message: message(w, plan.Written, created), Committer: committer,
-		Author: gitstore.Signature{Name: w.Author.Name, Email: w.Author.Email, When: w.Made.UTC()},
+		Parent: base, Files: plan.Files, Message: message(w, plan.Written, created),
+		Author:    gitstore.Signature{Name: w.Author.Name, Email: w.Author.Email, When: w.Made.UTC()},
+		Committer: gitstore.Signature{Name: w.Committer.Name, Email: w.Committer.Email, When: p.now()},
 	})
 	switch {
 	case errors.Is(err, gitstore.ErrNothingToCommit):
@@ -190,4 +188,12 @@ func (t tree) Files() ([]manifest.File, error) {
 		out[i] = manifest.File(f)
 	}
 	return out, err
+}
+
+func (t tree) Read(path string) ([]byte, error) {
+	text, err := t.Tree.Read(path)
+	if errors.Is(err, gitstore.ErrTooLarge) {
+		return nil, fmt.Errorf("%w: %w", manifest.ErrUnreadable, err)
+	}
+	return text, err
 }

@@ -188,7 +188,7 @@ func everyEditArrivesOnce(t *rapid.T) {
 	type sent struct{ object, by, value string }
 	var edits []sent
 	for range rapid.IntRange(1, 60).Draw(t, "steps") {
-		switch rapid.IntRange(0, 5).Draw(t, "what") {
+		switch rapid.IntRange(0, 6).Draw(t, "what") {
 		case 0, 1:
 			target := rapid.SampledFrom(targets).Draw(t, "target")
 			e := sent{
@@ -209,6 +209,8 @@ func everyEditArrivesOnce(t *rapid.T) {
 			} else {
 				m.foreign()
 			}
+		case 4: // to another address of the same repository
+			m.step(Repointed{Now: m.now})
 		default:
 			m.answer()
 		}

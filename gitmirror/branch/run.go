@@ -21,11 +21,15 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}()
 	step := func(e Event) {
+		if set, ok := e.(repositorySet); ok {
+			w.perform, e = w.performOn(set.repo), set.Repointed // what runs stays where it was started
+		}
 		var effects []Effect
 		state, effects = Step(state, e)
 		for _, effect := range effects {
 			running = true
-			go func() { answers <- w.perform(work, effect) }()
+			perform := w.perform
+			go func() { answers <- perform(work, effect) }()
 		}
 	}
 

@@ -46,7 +46,7 @@ type TargetState struct {
 	Pushed string
 	// Pending is how many writes wait to be pushed.
 	Pending int
-	// Refused are the newest intents that were left out of a commit, oldest first, at most 20.
+	// Refused are the newest intents that were left out of a commit, oldest first, at most 1000.
 	Refused []Refused
 	// Err is why the target's folder cannot be written, such as manifest.ErrKustomizeFolder; its writes are kept.
 	Err error
@@ -70,7 +70,7 @@ func (s State) Snapshot() Snapshot {
 		Err:     s.err, ErrSince: s.errSince,
 	}
 	for name, t := range s.targets {
-		out.Targets[name] = TargetState{Pushed: t.pushed, Refused: slices.Clone(t.refused), Err: t.err}
+		out.Targets[name] = TargetState{Pushed: t.pushed, Refused: slices.Clip(t.refused), Err: t.err}
 	}
 	for _, w := range s.writes {
 		t := out.Targets[w.Target]

@@ -16,6 +16,8 @@ type Edit struct {
 	Author author.Author // Unresolved when nobody is proven
 	Intent manifest.Intent
 	At     time.Time // when it was made, UTC; dates the commit
+	// Impersonator is the user who acted in the author's name; empty: nobody did.
+	Impersonator string
 }
 
 // TargetSettings are what a GitTarget says about its part of the branch.
@@ -24,6 +26,8 @@ type TargetSettings struct {
 	Folder string
 	// Idle and Max limit a commit window; zero in either commits each edit at once.
 	Idle, Max time.Duration
+	// Committer of the target's commits, also of those that wait.
+	Committer author.Author
 }
 
 // Write is a commit window that closed and is to become one commit.
@@ -35,6 +39,9 @@ type Write struct {
 	Author  author.Author
 	Intents []manifest.Intent // in the order the edits came
 	Made    time.Time         // when the newest of them was made
+	// Impersonators are the users who acted in the author's name, each once.
+	Impersonators []string
+	Committer     author.Author
 }
 
 // pending is a write that the remote branch is not known to show.
@@ -48,8 +55,9 @@ type pending struct {
 
 // held is an intent in a commit window, with what it weighs.
 type held struct {
-	intent manifest.Intent
-	bytes  int64
+	intent       manifest.Intent
+	impersonator string
+	bytes        int64
 }
 
 // target is what the core knows of one GitTarget.
@@ -98,6 +106,7 @@ type State struct {
 	doubtBase string
 
 	doing      step
+	disowned   bool     // what is under way was asked of a repository that is written no more
 	sent       []string // commits of the push that is or was last under way
 	syncDue    bool
 	nextPoll   time.Time

@@ -18,8 +18,8 @@ const (
 	patience = 3
 	// maxBatch bounds the writes of one push.
 	maxBatch = 50
-	// maxRefused bounds the refusals kept for a target.
-	maxRefused = 20
+	// maxRefused bounds the refusals kept for a target: as many as one command may well cause at once.
+	maxRefused = 1000
 )
 
 // ErrBranchGone says that the branch had commits and has none now. Nothing is pushed until it is back: a new history with
@@ -32,6 +32,7 @@ var errKeepsMoving = errors.New("others push faster than this; trying again more
 // Step folds one event into s and returns what to do next, if anything. It consumes s.
 func Step(s State, e Event) (State, []Effect) {
 	var now time.Time
+	e = s.owned(e)
 	switch e := e.(type) {
 	case Edited:
 		now = e.Now
@@ -45,6 +46,9 @@ func Step(s State, e Event) (State, []Effect) {
 	case TargetRemoved:
 		now = e.Now
 		s = s.targetRemoved(e)
+	case Repointed:
+		now = e.Now
+		s = s.repointed()
 	case Stopped:
 		now = e.Now
 		s.stopping = true
@@ -102,7 +106,9 @@ func (s State) batch(now time.Time) []Write {
 		if t := s.targets[w.Target]; t.err != nil && now.Before(t.retryAt) {
 			continue
 		}
-		if out = append(out, w.Write); len(out) == maxBatch {
+		write := w.Write
+		write.Committer = s.targets[w.Target].settings.Committer
+		if out = append(out, write); len(out) == maxBatch {
 			break
 		}
 	}
@@ -119,7 +125,7 @@ func (s State) edited(e Edited) State {
 	return s.decide(window.Edit[held]{
 		Now: e.Now, Made: e.Edit.At, Target: e.Edit.Target, Author: e.Edit.Author,
 		Limits:  window.Limits{Idle: t.settings.Idle, Max: t.settings.Max},
-		Payload: held{intent: e.Edit.Intent, bytes: e.Bytes},
+		Payload: held{intent: e.Edit.Intent, impersonator: e.Edit.Impersonator, bytes: e.Bytes},
 	})
 }
 
@@ -136,6 +142,9 @@ func (s State) decide(e window.Event[held]) State {
 		}}
 		for _, h := range c.Window.Edits {
 			w.Intents = append(w.Intents, h.intent)
+			if h.impersonator != "" && !slices.Contains(w.Impersonators, h.impersonator) {
+				w.Impersonators = append(w.Impersonators, h.impersonator)
+			}
 			w.bytes += h.bytes
 		}
 		s.writes = append(s.writes, w)
@@ -177,6 +186,38 @@ func (s State) forgetRemoved() State {
 		}
 	}
 	return s
+}
+
+// repointed forgets all that was known of the repository. The writes stay, and so do the doubts: a new address may lead
+// to the same history.
+func (s State) repointed() State {
+	s.disowned = s.doing != idle
+	s.tip, s.tipKnown, s.tipOurs, s.doubtBase, s.moves = "", false, false, "", 0
+	s.err, s.errSince, s.failed, s.failures, s.retryAt = nil, time.Time{}, idle, 0, time.Time{}
+	for _, t := range s.targets {
+		t.retryAt = time.Time{}
+	}
+	return s
+}
+
+// owned returns the event, or a Ticked in its place when it answers an effect of before the branch was repointed.
+func (s *State) owned(e Event) Event {
+	if !s.disowned {
+		return e
+	}
+	var now time.Time
+	switch e := e.(type) {
+	case Synced:
+		now = e.Now
+	case Committed:
+		now = e.Now
+	case Pushed:
+		now = e.Now
+	default:
+		return e
+	}
+	s.disowned, s.doing = false, idle
+	return Ticked{Now: now}
 }
 
 func (s State) synced(e Synced) State {
@@ -330,7 +371,7 @@ func (t *target) refuse(now time.Time, w *pending) {
 		t.refused = append(t.refused, Refused{Refusal: r, Sequence: t.refusals, Author: w.Author, At: now})
 	}
 	if extra := len(t.refused) - maxRefused; extra > 0 {
-		t.refused = slices.Delete(t.refused, 0, extra)
+		t.refused = slices.Clone(t.refused[extra:]) // readers of snapshots have the old one
 	}
 }
 

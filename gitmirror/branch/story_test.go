@@ -139,6 +139,8 @@ func (p *player) event(verb string, plain []string, args map[string]string) (Eve
 		d, err := time.ParseDuration(plain[0])
 		p.now = p.now.Add(d)
 		return Ticked{Now: p.now}, err
+	case "repoint":
+		return Repointed{Now: p.now}, nil
 	case "stop":
 		return Stopped{Now: p.now}, nil
 	case "synced":

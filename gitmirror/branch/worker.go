@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-
-	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
 )
 
 var (
@@ -21,14 +19,12 @@ var (
 	ErrStopped = errors.New("the branch worker has stopped")
 )
 
-// Options say how a worker works. Repository, Planner, Branch and Committer are required.
+// Options say how a worker works. Repository, Planner and Branch are required.
 type Options struct {
 	Repository Repository
 	Planner    Planner
 	// Branch is the short name, such as main.
 	Branch string
-	// Committer of every commit; the time is set for each.
-	Committer gitstore.Signature
 	// Poll is how often the remote tip is looked at when nothing else does. Default 10s.
 	Poll time.Duration
 	// MaxBytes bounds the edits kept; above it Submit waits. Default 64 MiB.
@@ -83,9 +79,14 @@ func New(opts Options) *Worker {
 		opts: opts, wake: make(chan struct{}, 1), room: make(chan struct{}), known: map[types.NamespacedName]bool{},
 		snapshot: Snapshot{Targets: map[types.NamespacedName]TargetState{}},
 	}
-	p := &performer{repo: opts.Repository, planner: opts.Planner, branch: opts.Branch, committer: opts.Committer, now: w.now}
-	w.perform = p.perform
+	w.perform = w.performOn(opts.Repository)
 	return w
+}
+
+// performOn returns what runs effects on a repository.
+func (w *Worker) performOn(repo Repository) func(context.Context, Effect) Event {
+	p := &performer{repo: repo, planner: w.opts.Planner, branch: w.opts.Branch, now: w.now}
+	return p.perform
 }
 
 func (w *Worker) now() time.Time { return w.opts.Clock.Now().UTC() }
@@ -127,6 +128,19 @@ func (w *Worker) SetTarget(name types.NamespacedName, settings TargetSettings) {
 	defer w.mu.Unlock()
 	w.known[name] = true
 	w.post(TargetSet{Now: w.now(), Target: name, Settings: settings})
+}
+
+// SetRepository makes the worker write its branch in another repository. What is not known to have been pushed goes there.
+func (w *Worker) SetRepository(repo Repository) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.post(repositorySet{Repointed{Now: w.now()}, repo})
+}
+
+// repositorySet is a Repointed on its way to the core, with where to.
+type repositorySet struct {
+	Repointed
+	repo Repository
 }
 
 // RemoveTarget ends a target. Edits that were taken are pushed first, unless its folder cannot be written.

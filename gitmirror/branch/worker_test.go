@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-gitops/holdfast/gitmirror/author"
 	"github.com/holdfast-gitops/holdfast/gitmirror/branch"
 	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
 	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore/gitstoretest"
@@ -41,7 +42,7 @@ func TestAnEditBecomesACommitByItsAuthor(t *testing.T) {
 
 func TestEditsOfOneCommitWindowAreOneCommit(t *testing.T) {
 	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
-	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Idle: 5 * time.Second, Max: time.Minute})
+	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Committer: holdfast, Idle: 5 * time.Second, Max: time.Minute})
 	w.edit("apps", "alice", "web", "2")
 	w.edit("apps", "alice", "db", "1")
 	w.edit("apps", "alice", "web", "3")
@@ -59,6 +60,7 @@ func TestEditsOfOneCommitWindowAreOneCommit(t *testing.T) {
 func TestASecondWriterBeforeEveryPushLosesAndDoublesNothing(t *testing.T) {
 	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "start")})
 	w.worker.SetTarget(name("apps"), atOnce)
+	w.settled() // the tip is known, so that bob's first push is a move
 	const rounds = 20
 	var want []string
 	for round := range rounds {
@@ -216,7 +218,7 @@ func TestTheFirstCommitMakesTheBranchOfAnEmptyRepository(t *testing.T) {
 
 func TestAKustomizeFolderDoesNotStopTheOtherTargets(t *testing.T) {
 	w := start(t, map[string]string{"built/kustomization.yaml": "resources: []\n", "apps/web.yaml": manifestOf("web", "1")})
-	w.worker.SetTarget(name("built"), branch.TargetSettings{Folder: "built"})
+	w.worker.SetTarget(name("built"), branch.TargetSettings{Folder: "built", Committer: holdfast})
 	w.worker.SetTarget(name("apps"), atOnce)
 	w.edit("built", "alice", "web", "2")
 	w.edit("apps", "bob", "web", "2")
@@ -232,7 +234,7 @@ func TestAKustomizeFolderDoesNotStopTheOtherTargets(t *testing.T) {
 
 func TestARefusedEditIsReportedAndTheRestGoesOn(t *testing.T) {
 	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
-	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Idle: time.Second, Max: time.Minute})
+	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Committer: holdfast, Idle: time.Second, Max: time.Minute})
 	gone := configMap("apps", "alice", "gone", "1")
 	gone.Intent.Create = false
 	if err := w.worker.Submit(t.Context(), gone); err != nil {
@@ -271,7 +273,7 @@ func TestSubmitWaitsWhileTooMuchIsKept(t *testing.T) {
 
 func TestStoppingPushesWhatACommitWindowHolds(t *testing.T) {
 	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
-	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Idle: time.Hour, Max: time.Hour})
+	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Committer: holdfast, Idle: time.Hour, Max: time.Hour})
 	w.edit("apps", "alice", "web", "2")
 	w.stop()
 	if err := <-w.ended; err != nil {
@@ -295,6 +297,63 @@ func TestStoppingDuringAnOutageEndsAndSaysWhatIsLeft(t *testing.T) {
 	w.stop()
 	if err := w.ends(); err == nil || !strings.Contains(err.Error(), "1 commits not pushed") {
 		t.Errorf("Run() = %v", err)
+	}
+}
+
+func TestWhatWaitsIsPushedToTheRepositorysNewAddressByItsNewCommitter(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.settled()
+	w.server.Intercept(func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) { gitstoretest.Hangup(rw) })
+	edit := configMap("apps", "alice", "web", "2")
+	edit.Impersonator = "carol"
+	if err := w.worker.Submit(t.Context(), edit); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the outage", func(s branch.Snapshot) bool { return s.Err != nil })
+
+	other := gitstoretest.New(t)
+	other.Push("main", "bob", "another history", map[string]string{"apps/all.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), branch.TargetSettings{Folder: "apps", Committer: author.Of("mirror@example.org")})
+	w.worker.SetRepository(open(t, other))
+	s := w.settled()
+	got := other.Git("log", "-1", "--format=%an|%cn|%b", "main")
+	if want := "alice|mirror@example.org|Impersonated-By: carol <carol@users.holdfast.invalid>\nHoldfast-Write: test-1"; strings.TrimSpace(got) != want {
+		t.Errorf("commit is %s, want %s", got, want)
+	}
+	if s.Tip != other.Tip("main") || s.ForeignMoves != 0 || w.server.Git("rev-list", "--count", "main") != "1" {
+		t.Errorf("snapshot %+v", s)
+	}
+}
+
+func TestAsManyRefusalsAsOneCommandMayCauseAreKept(t *testing.T) {
+	w := start(t, map[string]string{"apps/web.yaml": manifestOf("web", "1")})
+	w.worker.SetTarget(name("apps"), atOnce)
+	const n = 1010
+	for i := range n {
+		gone := configMap("apps", "alice", fmt.Sprint("gone-", i), "1")
+		gone.Intent.Create = false
+		if err := w.worker.Submit(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := w.settled().Targets[name("apps")].Refused
+	if len(refused) != 1000 || refused[0].Sequence != n-999 || refused[999].Sequence != n {
+		t.Errorf("%d refusals", len(refused))
+	}
+}
+
+// B51
+func TestALargeFileAndALinkStopNoOtherObject(t *testing.T) {
+	w := start(t, map[string]string{
+		"apps/web.yaml": manifestOf("web", "1"), "apps/dump.yaml": strings.Repeat("# large\n", gitstore.MaxFileBytes/8+1), "@apps/team-a": "/etc",
+	})
+	w.worker.SetTarget(name("apps"), atOnce)
+	w.edit("apps", "alice", "new", "1")
+	w.edit("apps", "bob", "web", "2")
+	s := w.until("bob's commit", func(s branch.Snapshot) bool { return s.TipOurs && !s.Busy })
+	if refused := s.Targets[name("apps")].Refused; len(refused) != 1 || refused[0].Object.Name != "new" || s.Targets[name("apps")].Err != nil {
+		t.Errorf("snapshot %+v", s)
 	}
 }
 

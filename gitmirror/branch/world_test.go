@@ -36,18 +36,8 @@ func start(t testing.TB, files map[string]string, change ...func(*branch.Options
 	if len(files) > 0 {
 		w.server.Push("main", "bob", "start", files)
 	}
-	repo, err := gitstore.Open(t.TempDir(), w.server.URL, gitstore.Options{
-		Timeout: 20 * time.Second,
-		Credentials: func(context.Context) (gitstore.Credentials, error) {
-			return gitstore.Credentials{Username: gitstoretest.Username, Password: gitstoretest.Password}, nil
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	opts := branch.Options{
-		Repository: repo, Planner: manifest.NewIndex(1000), Branch: "main", Clock: w.clock, Prefix: "test", Poll: time.Minute,
-		Committer: gitstore.Signature{Name: "Holdfast", Email: "holdfast@holdfast.invalid"},
+		Repository: open(t, w.server), Planner: manifest.NewIndex(1000), Branch: "main", Clock: w.clock, Prefix: "test", Poll: time.Minute,
 		OnChange: func() {
 			select {
 			case w.change <- struct{}{}:
@@ -68,9 +58,24 @@ func start(t testing.TB, files map[string]string, change ...func(*branch.Options
 	t.Cleanup(func() {
 		w.server.Intercept(nil)
 		cancel()
-		w.ends()
+		_ = w.ends()
 	})
 	return w
+}
+
+// open returns the server's repository with a store of its own.
+func open(t testing.TB, s *gitstoretest.Server) *gitstore.Repository {
+	t.Helper()
+	repo, err := gitstore.Open(t.TempDir(), s.URL, gitstore.Options{
+		Timeout: 20 * time.Second,
+		Credentials: func(context.Context) (gitstore.Credentials, error) {
+			return gitstore.Credentials{Username: gitstoretest.Username, Password: gitstoretest.Password}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo
 }
 
 // ends waits for the worker to end, moving the clock past whatever it waits for, and returns what it said.
@@ -155,4 +160,6 @@ func manifestOf(object, value string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: team-a\ndata:\n  value: %q # keep\n", object, value)
 }
 
-var atOnce = branch.TargetSettings{Folder: "apps"}
+var atOnce = branch.TargetSettings{Folder: "apps", Committer: holdfast}
+
+var holdfast = author.Author{Name: "Holdfast", Email: "holdfast@holdfast.invalid"}

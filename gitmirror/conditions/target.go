@@ -81,6 +81,14 @@ func Target(s TargetSeen) v1alpha1.GitTargetStatus {
 	}
 }
 
+// waiting says what it means for the trigger that edits cannot get into Git: an apply would overwrite them.
+func (s TargetSeen) waiting() string {
+	if s.Target.Spec.ApplyTriggerRef == nil {
+		return "; edits are kept until it can be written"
+	}
+	return "; edits are kept until it can be written, and no apply is asked for until then"
+}
+
 // unless returns no fault when not is true.
 func unless(not bool, f Fault) Fault {
 	if not {
@@ -93,7 +101,7 @@ func pathFault(s TargetSeen) Fault {
 	if s.PathErr == "" {
 		return Fault{}
 	}
-	return Fault{Reason: v1alpha1.ReasonPathNotAccepted, Message: fmt.Sprintf("folder %q: %s", s.Target.Spec.Path, s.PathErr)}
+	return Fault{Reason: v1alpha1.ReasonPathNotAccepted, Message: fmt.Sprintf("folder %q: %s%s", s.Target.Spec.Path, s.PathErr, s.waiting())}
 }
 
 func providerFault(s TargetSeen) Fault {
@@ -117,7 +125,8 @@ func streamFault(s TargetSeen) Fault {
 	for _, stream := range s.Streams {
 		if stream.Denied {
 			return Fault{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
-				"gitmirror may not list and watch %s in this namespace; grant it get, list and watch: %s", stream.Resource, stream.Err)}
+				"gitmirror may not list and watch %s in this namespace; grant it get, list and watch, or take the resource out of the WatchRule%s: %s",
+				stream.Resource, s.unseen(), stream.Err)}
 		}
 	}
 	for _, stream := range s.Streams {
@@ -130,6 +139,14 @@ func streamFault(s TargetSeen) Fault {
 		}
 	}
 	return Fault{}
+}
+
+// unseen says what it means for the trigger that edits are not seen: an apply might overwrite them.
+func (s TargetSeen) unseen() string {
+	if s.Target.Spec.ApplyTriggerRef == nil {
+		return ""
+	}
+	return "; no apply is asked for until its edits are seen"
 }
 
 func pushFault(s TargetSeen) Fault {

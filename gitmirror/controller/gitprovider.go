@@ -11,11 +11,15 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/gitmirror/conditions"
 	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
 )
+
+// probes is how many servers are asked at once: one that does not answer keeps no other provider waiting.
+const probes = 16
 
 // recheck is how often something outside the cluster's own events is looked at again.
 const recheck = time.Minute
@@ -90,5 +94,6 @@ func Credentials(ctx context.Context, secrets client.Reader, p *v1alpha1.GitProv
 
 // SetupWithManager registers the reconciler.
 func (r *GitProviderReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).Named("gitprovider").For(&v1alpha1.GitProvider{}).Complete(r)
+	return ctrl.NewControllerManagedBy(mgr).Named("gitprovider").For(&v1alpha1.GitProvider{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: probes}).Complete(r)
 }

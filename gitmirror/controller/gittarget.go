@@ -104,6 +104,9 @@ func (r *GitTargetReconciler) observe(ctx context.Context, t *v1alpha1.GitTarget
 			continue
 		}
 		named, fault := Resolve(r.Mapper, rule)
+		if fault.Passing { // what is mirrored so far goes on
+			return seen, nil, fmt.Errorf("resolve WatchRule %s: %s", rule.Name, fault.Message)
+		}
 		if !fault.None() {
 			continue
 		}

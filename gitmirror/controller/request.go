@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,17 +27,28 @@ type RequestReconciler struct {
 	Mirror Mirror
 	Clock  clock.PassiveClock
 	NewID  func() string
+	// Requests counts what was asked for, as NewRequestCounter made it.
+	Requests *prometheus.CounterVec
 
 	mu     sync.Mutex
-	memory map[types.UID]*remembered
+	memory map[types.NamespacedName]*remembered
 }
 
 // remembered is what the reconciler knows of one trigger beyond its status; losing it costs an early retry.
 type remembered struct {
+	trigger  types.UID
 	handled  string // the newest answer counted
 	commit   string // the commit the failures are about
 	attempts apply.Attempts
 	foreign  int // foreign moves of the branch that requests have named
+}
+
+// NewRequestCounter returns a counter of requests by the reason for them.
+func NewRequestCounter() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_gitmirror_requests_total",
+		Help: "Requests for an apply, by the reason for them; one made again after a failure counts again.",
+	}, []string{"reason"})
 }
 
 // requested is gitmirror's whole part of a FluxTrigger's status: the one builder of it.
@@ -49,12 +62,13 @@ type requested struct {
 // Reconcile asks for an apply when one is due, or comes back when it may be.
 func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var t v1alpha1.FluxTrigger
-	if err := r.Get(ctx, req.NamespacedName, &t); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !t.DeletionTimestamp.IsZero() {
-		r.forget(t.UID)
+	err := r.Get(ctx, req.NamespacedName, &t)
+	if apierrors.IsNotFound(err) || err == nil && !t.DeletionTimestamp.IsZero() {
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	branch, foreign, err := r.branch(ctx, &t)
 	if err != nil {
@@ -79,6 +93,7 @@ func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	res, err := again(writeStatus(ctx, r.Client, "FluxTrigger", &t, requested{Request: t.Status.Request}, requested{Request: d.Ask}))
 	if err == nil && res.IsZero() {
 		mem.foreign = foreign
+		r.Requests.WithLabelValues(string(d.Ask.Reason)).Inc()
 		ctrl.LoggerFrom(ctx).Info("apply requested", "commit", d.Ask.Commit, "reason", d.Ask.Reason, "request", d.Ask.ID)
 	}
 	return res, err
@@ -107,7 +122,7 @@ func (r *RequestReconciler) branch(ctx context.Context, t *v1alpha1.FluxTrigger)
 			continue
 		}
 		b.Name, b.Tip = target.Spec.Branch, state.Tip
-		b.Busy = b.Busy || state.Busy
+		b.Busy = b.Busy || state.Busy || state.Blind
 		b.QuietSince = latest(b.QuietSince, state.QuietSince)
 		foreign = max(foreign, state.ForeignMoves)
 	}
@@ -126,12 +141,13 @@ func (r *RequestReconciler) remember(t *v1alpha1.FluxTrigger, now time.Time) *re
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.memory == nil {
-		r.memory = map[types.UID]*remembered{}
+		r.memory = map[types.NamespacedName]*remembered{}
 	}
-	m := r.memory[t.UID]
-	if m == nil {
-		m = &remembered{}
-		r.memory[t.UID] = m
+	name := client.ObjectKeyFromObject(t)
+	m := r.memory[name]
+	if m == nil || m.trigger != t.UID {
+		m = &remembered{trigger: t.UID}
+		r.memory[name] = m
 	}
 	request, handled := t.Status.Request, t.Status.LastHandledRequest
 	if request == nil || handled == nil || handled.ID != request.ID || handled.ID == m.handled {
@@ -147,10 +163,10 @@ func (r *RequestReconciler) remember(t *v1alpha1.FluxTrigger, now time.Time) *re
 	return m
 }
 
-func (r *RequestReconciler) forget(uid types.UID) {
+func (r *RequestReconciler) forget(trigger types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.memory, uid)
+	delete(r.memory, trigger)
 }
 
 // SetupWithManager registers the reconciler; moved wakes the trigger of a target whose branch moved.

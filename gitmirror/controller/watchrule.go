@@ -84,28 +84,52 @@ func Resolve(mapper meta.RESTMapper, rule *v1alpha1.WatchRule) ([]mirror.Resourc
 }
 
 func resolve(mapper meta.RESTMapper, gr schema.GroupResource, field string) (mirror.Resource, conditions.Fault) {
-	gvr, err := mapper.ResourceFor(gr.WithVersion(""))
+	mapping, err := mappingOf(mapper, gr)
 	var none *meta.NoResourceMatchError
 	switch {
-	case errors.As(err, &none) || (err == nil && gvr.Resource != gr.Resource):
+	case errors.As(err, &none):
 		return mirror.Resource{}, conditions.Fault{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
 			"%s: the cluster serves no resource %q; see kubectl api-resources for the plural name and its group, or install its CRD", field, gr)}
 	case err != nil:
 		return mirror.Resource{}, conditions.Fault{Reason: v1alpha1.ReasonProgressing, Passing: true, Message: fmt.Sprintf("%s: look up %q: %v", field, gr, err)}
-	}
-	gvk, err := mapper.KindFor(gvr)
-	if err != nil {
-		return mirror.Resource{}, conditions.Fault{Reason: v1alpha1.ReasonProgressing, Passing: true, Message: fmt.Sprintf("%s: look up %q: %v", field, gr, err)}
-	}
-	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return mirror.Resource{}, conditions.Fault{Reason: v1alpha1.ReasonProgressing, Passing: true, Message: fmt.Sprintf("%s: look up %q: %v", field, gr, err)}
-	}
-	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
 		return mirror.Resource{}, conditions.Fault{Reason: v1alpha1.ReasonResourceNotWatchable, Message: fmt.Sprintf(
 			"%s: %q is cluster-scoped, and a WatchRule mirrors objects of its own namespace only; take it out", field, gr)}
 	}
-	return mirror.Resource{GroupVersionResource: gvr, Kind: gvk.Kind}, conditions.Fault{}
+	return mirror.Resource{GroupVersionResource: mapping.Resource, Kind: mapping.GroupVersionKind.Kind}, conditions.Fault{}
+}
+
+// mappingOf returns the mapping of exactly that resource, in the version the API server prefers. A mapper is generous: to it
+// the core group's empty name means any group, and the beginning of a group's name that group.
+func mappingOf(mapper meta.RESTMapper, gr schema.GroupResource) (*meta.RESTMapping, error) {
+	none := &meta.NoResourceMatchError{PartialResource: gr.WithVersion("")}
+	if gr.Group == "" {
+		// One that learns groups as they are asked for must know the core group, or it is content with another one.
+		if _, err := mapper.RESTMapping(schema.GroupKind{Kind: "Namespace"}); err != nil {
+			return nil, err
+		}
+	}
+	found, err := mapper.ResourcesFor(gr.WithVersion(""))
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(found, func(gvr schema.GroupVersionResource) bool { return gvr.GroupResource() == gr })
+	if i < 0 {
+		return nil, none
+	}
+	kinds, err := mapper.KindsFor(found[i])
+	if err != nil {
+		return nil, err
+	}
+	for _, gvk := range kinds {
+		if gvk.Group != gr.Group {
+			continue
+		}
+		if mapping, err := mapper.RESTMapping(gvk.GroupKind()); err != nil || mapping.Resource.GroupResource() == gr {
+			return mapping, err
+		}
+	}
+	return nil, none
 }
 
 // SetupWithManager registers the reconciler; a GitTarget that comes or goes wakes the rules that name it.

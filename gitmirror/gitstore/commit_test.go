@@ -104,7 +104,7 @@ func TestACommitArrivesByteForByteWithItsAuthor(t *testing.T) {
 	}
 }
 
-func TestATreeListsOnlyRegularFilesOfItsFolder(t *testing.T) {
+func TestATreeListsTheFilesOfItsFolderAndFollowsNoLink(t *testing.T) {
 	s := gitstoretest.New(t)
 	big := strings.Repeat("x", gitstore.MaxFileBytes+1)
 	s.Push("main", "bob", "start", map[string]string{"team/a.yaml": "a", "team/sub/b.yaml": "b", "@team/out": "../../etc/passwd", "other.yaml": "o", "team/big": big})
@@ -121,9 +121,12 @@ func TestATreeListsOnlyRegularFilesOfItsFolder(t *testing.T) {
 	}
 	var paths []string
 	for _, f := range files {
+		if f.Other {
+			f.Path += " other"
+		}
 		paths = append(paths, f.Path)
 	}
-	if diff := cmp.Diff([]string{"team/a.yaml", "team/big", "team/sub/b.yaml"}, paths); diff != "" {
+	if diff := cmp.Diff([]string{"team/a.yaml", "team/big", "team/out other", "team/sub/b.yaml"}, paths); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if b, err := tree.Read("team/sub/b.yaml"); err != nil || string(b) != "b" {

@@ -16,16 +16,18 @@ const (
 	maxFiles = 100_000
 )
 
-// File is a regular file in a Tree.
+// File is a file in a Tree.
 type File struct {
 	// Path from the repository's root.
 	Path string
 	// Hash of the content: equal hashes are equal bytes.
 	Hash string
+	// Other is true for a symlink or a submodule: nothing can be read from it or written to it or below it.
+	Other bool
 }
 
-// Tree is the regular files below one folder at one commit. Symlinks, submodules and names that are not safe everywhere
-// are left out. Not for use by several goroutines.
+// Tree is the files below one folder at one commit. Names that are not safe everywhere are left out. Not for use by
+// several goroutines.
 type Tree struct {
 	repo   *Repository
 	folder string // "" is the root
@@ -71,7 +73,7 @@ func (r *Repository) Tree(commit, folder string) (*Tree, error) {
 	return t, nil
 }
 
-// Files returns the regular files in Git's order, each folder's own together. ErrTooLarge when there are too many.
+// Files returns the files in Git's order, each folder's own together. ErrTooLarge when there are too many.
 func (t *Tree) Files() ([]File, error) {
 	if t.byPath != nil {
 		return t.files, nil
@@ -90,7 +92,7 @@ func (t *Tree) gather(hash plumbing.Hash, folder string, depth int, byPath map[s
 	if err != nil {
 		return fmt.Errorf("list %s: %w", folder, err)
 	}
-	if depth > maxDepth || len(byPath)+len(entries) > maxFiles {
+	if depth > maxDepth || len(t.files)+len(entries) > maxFiles {
 		return fmt.Errorf("list %s: %w", folder, ErrTooLarge)
 	}
 	for _, e := range entries {
@@ -106,12 +108,14 @@ func (t *Tree) gather(hash plumbing.Hash, folder string, depth int, byPath map[s
 		case e.regular():
 			byPath[at] = e.hash
 			t.files = append(t.files, File{Path: at, Hash: e.hash.String()})
+		default:
+			t.files = append(t.files, File{Path: at, Hash: e.hash.String(), Other: true})
 		}
 	}
 	return nil
 }
 
-// Read returns the content of one of Files. ErrPath for any other path; ErrTooLarge above MaxFileBytes.
+// Read returns the content of a regular one of Files. ErrPath for any other path; ErrTooLarge above MaxFileBytes.
 func (t *Tree) Read(file string) ([]byte, error) {
 	if _, err := t.Files(); err != nil {
 		return nil, err

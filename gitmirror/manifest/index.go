@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -44,12 +45,16 @@ func (ix *Index) scan(t Tree, f File) (scanned, error) {
 			return s, nil
 		}
 	}
-	text, err := t.Read(f.Path)
-	if err != nil {
-		return scanned{}, err
-	}
 	var s scanned
-	s.docs, s.err = Scan(text)
+	text, err := t.Read(f.Path)
+	switch {
+	case errors.Is(err, ErrUnreadable):
+		s.err = err
+	case err != nil:
+		return scanned{}, err
+	default:
+		s.docs, s.err = Scan(text)
+	}
 	if f.Hash != "" {
 		ix.remember(f.Hash, s)
 	}

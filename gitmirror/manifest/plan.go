@@ -13,20 +13,29 @@ import (
 // error names the file. Nothing is written to such a folder.
 var ErrKustomizeFolder = errors.New("the folder is built by kustomize; point the GitTarget at a folder of plain manifests")
 
+// ErrUnreadable is what a Tree wraps when it does not show a file, such as a very large one: what is in it counts as
+// unknown, and the rest of the folder goes on.
+var ErrUnreadable = errors.New("the file cannot be read")
+
+// errLink is why what an Other says is not known.
+var errLink = errors.New("it is a symbolic link or a submodule, which is not followed")
+
 // maxFiles bounds the files of one folder.
 const maxFiles = 100_000
 
-// File is one regular file of a folder.
+// File is one file of a folder.
 type File struct {
 	Path string // from the repository's root, with slashes
 	Hash string // of its blob; empty when unknown, and then nothing is remembered about it
+	// Other is true for what is no regular file, such as a symbolic link: it takes its path, and is never read or written.
+	Other bool
 }
 
 // Tree is the state of the repository a plan is made on.
 type Tree interface {
-	// Files returns the regular files under the folder of the plan, and never a symbolic link or what is behind one.
+	// Files returns the files under the folder of the plan, and never what is behind a symbolic link.
 	Files() ([]File, error)
-	// Read returns the content of one of Files.
+	// Read returns the content of a regular one of Files. ErrUnreadable leaves that file out of the plan.
 	Read(path string) ([]byte, error)
 }
 
@@ -130,6 +139,10 @@ func (ix *Index) survey(folder string, t Tree) (*plan, error) {
 		switch path.Ext(f.Path) {
 		case ".yaml", ".yml", ".json":
 		default:
+			continue
+		}
+		if f.Other {
+			p.unreadable[f.Path] = errLink
 			continue
 		}
 		s, err := ix.scan(t, f)
@@ -254,7 +267,10 @@ func (p *plan) create(in Intent) (string, []byte, error) {
 		return "", nil, refusal(err.Error())
 	}
 	docs, err := Scan(text)
-	if err != nil || len(docs) != 1 || docs[0].unversioned() != in.Object.unversioned() || docs[0].Sealed {
+	if err != nil {
+		return "", nil, refusal(err.Error())
+	}
+	if len(docs) != 1 || docs[0].unversioned() != in.Object.unversioned() || docs[0].Sealed {
 		return "", nil, refusal("its state is not the object it should be")
 	}
 	key := docs[0].unversioned()

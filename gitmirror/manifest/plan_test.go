@@ -12,6 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// What a folder has in place of a text for a file that is too large to read, and for a symbolic link.
+const large, link = "(large)", "(link)"
+
 // folder is a Tree of texts by path. Hashes are the texts themselves.
 type folder struct {
 	files map[string]string
@@ -22,13 +25,19 @@ type folder struct {
 func (f *folder) Files() ([]File, error) {
 	var out []File
 	for _, p := range slices.Sorted(maps.Keys(f.files)) {
-		out = append(out, File{Path: p, Hash: f.files[p]})
+		out = append(out, File{Path: p, Hash: f.files[p], Other: f.files[p] == link})
 	}
 	return out, f.err
 }
 
 func (f *folder) Read(path string) ([]byte, error) {
 	f.reads++
+	switch f.files[path] {
+	case large:
+		return nil, fmt.Errorf("%w: too large", ErrUnreadable)
+	case link:
+		return nil, errors.New("a link was read")
+	}
 	return []byte(f.files[path]), nil
 }
 
@@ -46,6 +55,13 @@ func create(name string) Intent {
 	id.Name = name
 	return Intent{Object: id, Resource: "deployments", Create: true, Whole: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": name, "namespace": "team-a"}, "spec": map[string]any{"replicas": 2}}}
+}
+
+// huge is create for an object with more text than a file may have.
+func huge(name string) Intent {
+	in := create(name)
+	in.Whole["data"] = strings.Repeat("x", maxFileBytes)
+	return in
 }
 
 // made wants web as somebody has just made it.
@@ -97,6 +113,13 @@ func TestPlanWritesWhatIsLeftToWrite(t *testing.T) {
 		{"a name from a template cannot be read", map[string]string{"apps/t.yaml": "apiVersion: v1\nkind: X\nmetadata:\n  name: {{ .x }}\n"}, []Intent{create("web")}, nil, "apps/t.yaml"},
 		{"other objects go on beside a file that cannot be read", map[string]string{"apps/t.yaml": "{{ if .x }}\n", "apps/web.yaml": web}, []Intent{scaleTo(t, 3)},
 			map[string]string{"apps/web.yaml": scaled}, ""},
+		{"other objects go on beside a file that is too large", map[string]string{"apps/dump.json": large, "apps/web.yaml": web}, []Intent{scaleTo(t, 3)},
+			map[string]string{"apps/web.yaml": scaled}, ""},
+		{"a new object is refused beside one, which may hold it", map[string]string{"apps/dump.json": large}, []Intent{create("web")}, nil, "apps/dump.json"},
+		{"and beside a link, which nobody follows B51", map[string]string{"apps/web.yaml": link}, []Intent{create("web")}, nil, "apps/web.yaml"},
+		{"a path through a link is refused and stops no other object B51", map[string]string{"apps/team-a": link, "apps/web.yaml": web}, []Intent{create("db"), scaleTo(t, 3)},
+			map[string]string{"apps/web.yaml": scaled}, "apps/team-a exists"},
+		{"an object whose file would be too large to read again is refused", nil, []Intent{huge("web")}, nil, "bigger than"},
 		{"a taken path is refused", map[string]string{newWeb: "other: true\n"}, []Intent{create("web")}, nil, newWeb + " exists"},
 		{"a path through a file is refused", map[string]string{"apps/team-a": "x"}, []Intent{create("web")}, nil, "apps/team-a exists"},
 		{"a path that differs only in case is refused B51", map[string]string{"apps/Team-A/x": "x"}, []Intent{create("web")}, nil, "only in case"},
@@ -133,9 +156,11 @@ func TestPlanWritesWhatIsLeftToWrite(t *testing.T) {
 
 func TestPlanRefusesAFolderBuiltByKustomize(t *testing.T) {
 	for _, name := range []string{"apps/kustomization.yaml", "apps/kustomization.yml", "apps/base/Kustomization"} {
-		_, err := NewIndex(10).Plan("apps", &folder{files: map[string]string{name: "", "apps/web.yaml": web}}, []Intent{scaleTo(t, 3)})
-		if !errors.Is(err, ErrKustomizeFolder) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
+		for _, text := range []string{"", link} {
+			_, err := NewIndex(10).Plan("apps", &folder{files: map[string]string{name: text, "apps/web.yaml": web}}, []Intent{scaleTo(t, 3)})
+			if !errors.Is(err, ErrKustomizeFolder) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s %s: %v", name, text, err)
+			}
 		}
 	}
 }

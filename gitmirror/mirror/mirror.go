@@ -2,11 +2,8 @@ package mirror
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
+	"errors"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -16,15 +13,18 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit"
-	"github.com/holdfast-gitops/holdfast/gitmirror/author"
 	"github.com/holdfast-gitops/holdfast/gitmirror/branch"
 	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
 	"github.com/holdfast-gitops/holdfast/gitmirror/manifest"
 	"github.com/holdfast-gitops/holdfast/gitmirror/watch"
 )
 
-// indexedFiles bounds the files whose documents are remembered, over all repositories.
-const indexedFiles = 50_000
+const (
+	// indexedFiles bounds the files whose documents are remembered, over all repositories.
+	indexedFiles = 50_000
+	// handOver bounds how long a stop waits until what the streams brought has its names and is at its branch.
+	handOver = audit.Grace + time.Second
+)
 
 // Options are what a Mirror works with. All fields are required.
 type Options struct {
@@ -38,7 +38,8 @@ type Options struct {
 	// Changed is told of each target whose State may have changed. It may block.
 	Changed func(ctx context.Context, target types.NamespacedName)
 	// Refused is told of each edit of a target that has no place in Git, once. It may block.
-	Refused func(ctx context.Context, target types.NamespacedName, message string)
+	Refused func(ctx context.Context, target types.NamespacedName, r Refusal)
+	Metrics *Metrics
 	Log     logr.Logger
 }
 
@@ -48,82 +49,115 @@ type Mirror struct {
 	index   *manifest.Index
 	news    *news
 	streams *watch.Streams
-	ctx     context.Context // ends everything
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
+	// A stop ends what feeds before what is fed: the streams, then the lines, then the branch workers.
+	endStreams context.CancelFunc
+	ctx        context.Context // of the lines and the workers
+	cancel     context.CancelFunc
+	lines      sync.WaitGroup // the targets' ways from their streams to their branch
+	workers    sync.WaitGroup
 
 	mu       sync.Mutex
+	stopping bool
 	targets  map[types.NamespacedName]*running
 	branches map[branchKey]*owned
 	repos    map[repoKey]*gitstore.Repository
 }
 
-// repoKey names a repository as one provider reaches it: two providers share nothing, not even the objects on disk, so
-// that nobody writes with somebody else's credentials.
-type repoKey struct {
-	provider types.NamespacedName
-	url      string
-}
-
-// branchKey names what one branch worker owns.
-type branchKey struct {
-	repoKey
-	branch    string
-	committer author.Author
-}
-
-// owned is a branch worker and the targets that write through it.
-type owned struct {
-	worker  *branch.Worker
-	cancel  context.CancelFunc
-	targets map[types.NamespacedName]struct{}
-}
+// errStopping is what Set returns while the program ends.
+var errStopping = errors.New("gitmirror is stopping")
 
 // New returns a Mirror of nothing.
 func New(o Options) *Mirror {
+	streams, endStreams := context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &Mirror{
-		opts: o, index: manifest.NewIndex(indexedFiles), news: newNews(), ctx: ctx, cancel: cancel,
+		opts: o, index: manifest.NewIndex(indexedFiles), news: newNews(), endStreams: endStreams, ctx: ctx, cancel: cancel,
 		targets:  map[types.NamespacedName]*running{},
 		branches: map[branchKey]*owned{},
 		repos:    map[repoKey]*gitstore.Repository{},
 	}
-	m.streams = watch.NewStreams(ctx, o.Client, func(watch.Scope) { m.news.addAll() })
+	m.streams = watch.NewStreams(streams, o.Client, func(watch.Scope) { m.news.addAll() })
 	return m
 }
 
-// Start tells Changed and Refused what happens until ctx is done. It then ends the streams, pushes what is decided, and
-// returns once everything has ended.
+// Start tells Changed and Refused what happens until ctx is done. It then ends the streams, lets what they brought get its
+// names, pushes what is decided, and returns once everything has ended.
 func (m *Mirror) Start(ctx context.Context) error {
-	m.news.tell(ctx, m.names, func(n types.NamespacedName) {
-		m.opts.Changed(ctx, n)
-		m.reportRefusals(ctx, n)
+	telling, quiet := context.WithCancel(context.WithoutCancel(ctx))
+	var teller sync.WaitGroup
+	teller.Go(func() {
+		m.news.tell(telling, func(names map[types.NamespacedName]struct{}, all bool) {
+			m.tell(ctx, names, all)
+		})
 	})
-	m.cancel()
-	m.streams.Wait()
-	m.wg.Wait()
+	<-ctx.Done()
+	m.stop()
+	quiet()
+	teller.Wait()
+	m.tell(ctx, nil, true)
 	return nil
 }
 
 // NeedLeaderElection is false: there is one gitmirror.
 func (m *Mirror) NeedLeaderElection() bool { return false }
 
+// tell says what is new of the targets named, or of all. Changed is told nothing any more once ctx is done.
+func (m *Mirror) tell(ctx context.Context, names map[types.NamespacedName]struct{}, all bool) {
+	m.reap(time.Now())
+	list := slices.Collect(maps.Keys(names))
+	if all {
+		list = m.names()
+	}
+	for _, name := range list {
+		m.reportRefusals(context.WithoutCancel(ctx), name)
+		if ctx.Err() == nil {
+			m.opts.Changed(ctx, name)
+		}
+	}
+}
+
+func (m *Mirror) stop() {
+	m.mu.Lock()
+	m.stopping = true
+	for _, r := range m.targets {
+		m.lines.Go(r.finish)
+	}
+	m.mu.Unlock()
+	m.endStreams()
+	m.streams.Wait()
+	ended := make(chan struct{})
+	go func() {
+		m.lines.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(handOver):
+	}
+	m.cancel()
+	<-ended
+	m.workers.Wait()
+}
+
 // Set makes a target be mirrored as given, or changes how.
 func (m *Mirror) Set(t Target) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := branchKey{repoKey{t.Provider, t.URL}, t.Branch, t.Committer}
+	if m.stopping {
+		return errStopping
+	}
+	key := branchKey{t.Provider, t.Branch}
 	r := m.targets[t.Name]
 	if r != nil && r.key != key {
 		m.remove(t.Name, r)
 		r = nil
 	}
-	b, err := m.branch(key)
+	b, err := m.branch(key, t.URL)
 	if err != nil {
 		return err
 	}
 	b.targets[t.Name] = struct{}{}
-	b.worker.SetTarget(t.Name, branch.TargetSettings{Folder: t.Folder, Idle: t.Idle, Max: t.Max})
+	b.worker.SetTarget(t.Name, branch.TargetSettings{Folder: t.Folder, Idle: t.Idle, Max: t.Max, Committer: t.Committer})
 	if r == nil {
 		r = m.newRunning(t, key, b.worker)
 		m.targets[t.Name] = r
@@ -141,80 +175,14 @@ func (m *Mirror) Remove(name types.NamespacedName) {
 	}
 }
 
-// remove ends a target, and its branch worker when it was the last one there. The caller holds the lock.
+// remove ends a target. Its branch worker goes on until nothing waits there any more. The caller holds the lock.
 func (m *Mirror) remove(name types.NamespacedName, r *running) {
 	r.cancel()
 	delete(m.targets, name)
 	b := m.branches[r.key]
 	b.worker.RemoveTarget(name)
 	delete(b.targets, name)
-	if len(b.targets) == 0 {
-		b.cancel()
-		delete(m.branches, r.key)
-	}
-}
-
-// branch returns the worker of a branch, and starts it when there is none. The caller holds the lock.
-func (m *Mirror) branch(key branchKey) (*owned, error) {
-	if b := m.branches[key]; b != nil {
-		return b, nil
-	}
-	repo, err := m.repository(key.repoKey)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(m.ctx)
-	b := &owned{cancel: cancel, targets: map[types.NamespacedName]struct{}{}}
-	b.worker = branch.New(branch.Options{
-		Repository: repo,
-		Planner:    m.index,
-		Branch:     key.branch,
-		Committer:  gitstore.Signature{Name: key.committer.Name, Email: key.committer.Email},
-		Poll:       m.opts.Poll,
-		OnChange:   func() { m.branchChanged(b) },
-	})
-	m.branches[key] = b
-	m.wg.Go(func() {
-		if err := b.worker.Run(ctx); err != nil {
-			m.opts.Log.Error(err, "branch worker ended", "branch", key.branch, "provider", key.provider)
-		}
-	})
-	return b, nil
-}
-
-// repository opens a repository once; it is kept, so that a worker that still ends and its successor share it. The
-// caller holds the lock.
-func (m *Mirror) repository(key repoKey) (*gitstore.Repository, error) {
-	if repo := m.repos[key]; repo != nil {
-		return repo, nil
-	}
-	sum := sha256.Sum256([]byte(key.provider.String()))
-	repo, err := gitstore.Open(filepath.Join(m.opts.DataDir, hex.EncodeToString(sum[:12])), key.url, gitstore.Options{
-		Credentials: func(ctx context.Context) (gitstore.Credentials, error) { return m.opts.Credentials(ctx, key.provider) },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open the repository of GitProvider %s: %w", key.provider, err)
-	}
-	m.repos[key] = repo
-	return repo, nil
-}
-
-// Probe asks the server of a provider whether it shows the repository at url; its errors are gitstore's.
-func (m *Mirror) Probe(ctx context.Context, provider types.NamespacedName, url string) error {
-	m.mu.Lock()
-	repo, err := m.repository(repoKey{provider, url})
-	m.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return repo.Probe(ctx)
-}
-
-// branchChanged is called by a worker. It must not wait for the lock that Set holds while it talks to the worker.
-func (m *Mirror) branchChanged(b *owned) {
-	for name := range b.worker.Snapshot().Targets {
-		m.news.add(name)
-	}
+	b.left = time.Now()
 }
 
 // names returns every target.

@@ -20,10 +20,13 @@ func newNews() *news {
 	return &news{names: map[types.NamespacedName]struct{}{}, some: make(chan struct{}, 1)}
 }
 
-func (n *news) add(name types.NamespacedName) {
+// add adds a name; without one somebody only looks.
+func (n *news) add(name *types.NamespacedName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.names[name] = struct{}{}
+	if name != nil {
+		n.names[*name] = struct{}{}
+	}
 	n.wake()
 }
 
@@ -43,8 +46,8 @@ func (n *news) wake() {
 	}
 }
 
-// tell calls to for each name until ctx is done; everybody lists the names addAll stands for.
-func (n *news) tell(ctx context.Context, everybody func() []types.NamespacedName, to func(types.NamespacedName)) {
+// tell calls to with what has gathered until ctx is done.
+func (n *news) tell(ctx context.Context, to func(names map[types.NamespacedName]struct{}, all bool)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -55,13 +58,6 @@ func (n *news) tell(ctx context.Context, everybody func() []types.NamespacedName
 		names, all := n.names, n.all
 		n.names, n.all = map[types.NamespacedName]struct{}{}, false
 		n.mu.Unlock()
-		if all {
-			for _, name := range everybody() {
-				names[name] = struct{}{}
-			}
-		}
-		for name := range names {
-			to(name)
-		}
+		to(names, all)
 	}
 }

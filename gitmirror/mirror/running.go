@@ -2,11 +2,10 @@ package mirror
 
 import (
 	"context"
-	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit"
@@ -14,7 +13,6 @@ import (
 	"github.com/holdfast-gitops/holdfast/gitmirror/author"
 	"github.com/holdfast-gitops/holdfast/gitmirror/branch"
 	"github.com/holdfast-gitops/holdfast/gitmirror/capture"
-	"github.com/holdfast-gitops/holdfast/gitmirror/conditions"
 	"github.com/holdfast-gitops/holdfast/gitmirror/watch"
 )
 
@@ -30,6 +28,8 @@ type running struct {
 	cancel context.CancelFunc
 
 	target   atomic.Pointer[Target]
+	sources  sync.WaitGroup                   // what feeds the joiner
+	inHand   atomic.Int64                     // changes between their stream and the branch
 	subs     map[Resource]*watch.Subscription // under the mirror's lock
 	reported uint64                           // newest refusal a person was told of; the teller's own
 }
@@ -42,8 +42,14 @@ func (m *Mirror) newRunning(t Target, key branchKey, w *branch.Worker) *running 
 		ctx: ctx, cancel: cancel, subs: map[Resource]*watch.Subscription{},
 	}
 	r.target.Store(&t)
-	m.wg.Go(func() { _ = r.joiner.Start(ctx) }) // it returns nil when ctx ends
-	m.wg.Go(r.submit)
+	m.lines.Go(func() {
+		joined := make(chan struct{})
+		go func() {
+			defer close(joined)
+			_ = r.joiner.Start(ctx) // it has no other end than ctx's and ours
+		}()
+		r.submit(joined)
+	})
 	return r
 }
 
@@ -56,7 +62,7 @@ func (r *running) set(t Target) {
 		if r.subs[res] == nil {
 			sub := r.mirror.streams.Subscribe(watch.Scope{Resource: res.GroupVersionResource, Namespace: r.name.Namespace})
 			r.subs[res] = sub
-			r.mirror.wg.Go(func() { r.consider(sub, res) })
+			r.sources.Go(func() { r.consider(sub, res) })
 		}
 	}
 	for res, sub := range r.subs {
@@ -65,6 +71,12 @@ func (r *running) set(t Target) {
 			delete(r.subs, res)
 		}
 	}
+}
+
+// finish lets what the streams brought go on to the branch once they have ended.
+func (r *running) finish() {
+	r.sources.Wait()
+	r.joiner.Finish()
 }
 
 // consider leads the events of one stream to the joiner, where what is nobody's edit waits for nothing.
@@ -79,25 +91,30 @@ func (r *running) consider(sub *watch.Subscription, res Resource) {
 			Resource: res.Resource, Old: ev.Old, New: ev.New, Initial: ev.Type == watch.Initial, Replayed: ev.Replayed,
 		})
 		if skip != "" {
+			r.mirror.opts.Metrics.skipped(skip)
 			continue
 		}
 		hand := r.joiner.Observe
 		if c.Initial {
 			hand = r.joiner.Pass
 		}
+		r.inHand.Add(1)
 		if hand(r.ctx, c.Key, c) != nil {
 			return // the target ended
 		}
 	}
 }
 
-// submit leads attributed changes to the branch.
-func (r *running) submit() {
+// submit leads attributed changes to the branch until the joiner has ended.
+func (r *running) submit(joined <-chan struct{}) {
 	for {
 		select {
 		case a := <-r.joiner.Out():
 			r.decide(a.Payload, a.Fact)
-		case <-r.ctx.Done():
+			if r.inHand.Add(-1) == 0 {
+				r.mirror.news.add(&r.name)
+			}
+		case <-joined:
 			return
 		}
 	}
@@ -108,74 +125,20 @@ func (r *running) decide(c capture.Candidate, f *fact.Fact) {
 	t := r.target.Load()
 	edit, skip := capture.Decide(c, f, t.Triggered)
 	if skip != "" {
+		r.mirror.opts.Metrics.skipped(skip)
 		return
 	}
 	made := edit.Made
 	if made.IsZero() {
 		made = time.Now().UTC()
 	}
-	err := r.worker.Submit(r.ctx, branch.Edit{Target: r.name, Author: authorOf(edit, t.Committer), Intent: edit.Intent, At: made})
-	if err != nil && r.ctx.Err() == nil {
-		r.mirror.opts.Log.Error(err, "edit not taken", "target", r.name, "object", edit.Intent.Object.String())
+	by := author.Of(edit.Username)
+	if edit.Resync {
+		by = t.Committer
 	}
-}
-
-// authorOf is who the commit of an edit is by.
-func authorOf(e capture.Edit, committer author.Author) author.Author {
-	if e.Resync {
-		return committer
-	}
-	return author.Of(e.Username)
-}
-
-// State returns how a target does; false when it is not mirrored.
-func (m *Mirror) State(name types.NamespacedName) (State, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.targets[name]
-	if r == nil {
-		return State{}, false
-	}
-	snap := r.worker.Snapshot()
-	own := snap.Targets[name]
-	s := State{
-		Pending: own.Pending > 0, Pushed: own.Pushed,
-		Tip: snap.Tip, Busy: snap.Busy, QuietSince: snap.QuietSince, ForeignMoves: snap.ForeignMoves,
-	}
-	if own.Err != nil {
-		s.PathErr = own.Err.Error()
-	}
-	if snap.Err != nil && s.Pending {
-		s.PushErr = snap.Err.Error()
-	}
-	for _, res := range r.target.Load().Resources {
-		stream := conditions.Stream{Resource: res.GroupResource().String()}
-		if sub := r.subs[res]; sub != nil {
-			st := sub.Status()
-			stream.Synced = st.Running()
-			if st.Err != nil {
-				stream.Err, stream.Denied = st.Err.Error(), apierrors.IsForbidden(st.Err)
-			}
-		}
-		s.Streams = append(s.Streams, stream)
-	}
-	return s, true
-}
-
-// reportRefusals tells of each refused edit of a target once.
-func (m *Mirror) reportRefusals(ctx context.Context, name types.NamespacedName) {
-	m.mu.Lock()
-	r := m.targets[name]
-	m.mu.Unlock()
-	if r == nil {
-		return
-	}
-	for _, refused := range r.worker.Snapshot().Targets[name].Refused {
-		if refused.Sequence <= r.reported {
-			continue
-		}
-		r.reported = refused.Sequence
-		m.opts.Refused(ctx, name, fmt.Sprintf(
-			"an edit of %s by %s is not in Git: %s", refused.Object, refused.Author.Name, refused.Reason))
+	r.mirror.opts.Metrics.edited(edit)
+	err := r.worker.Submit(r.ctx, branch.Edit{Target: r.name, Author: by, Impersonator: edit.Impersonator, Intent: edit.Intent, At: made})
+	if err != nil {
+		r.mirror.opts.Log.Error(err, "edit not taken", "target", r.name, "object", edit.Intent.Object.String(), "author", by.Name)
 	}
 }

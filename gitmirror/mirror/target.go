@@ -32,13 +32,14 @@ type Target struct {
 // State is how a target does.
 type State struct {
 	Streams []conditions.Stream
+	Blind   bool   // a resource is not watched at this moment, so that edits of it would not be seen
 	Pending bool   // commits wait to be pushed
 	PushErr string // why the repository does not take them
 	PathErr string // why the folder cannot be edited
 	Pushed  string // newest commit pushed for the target since the start
 
 	Tip          string // of the branch; "" while unknown
-	Busy         bool   // somebody's edits on the branch are collected, or not pushed
+	Busy         bool   // somebody's edits wait for their author, are collected, or are not pushed
 	QuietSince   time.Time
 	ForeignMoves int // moves of the tip by others since the start
 }

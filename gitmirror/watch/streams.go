@@ -74,7 +74,7 @@ func (s *Streams) Subscribe(scope Scope) *Subscription {
 func (s *Streams) Wait() { s.wg.Wait() }
 
 // Next returns the next event. It waits for one until ctx is done, whose error it returns then, or until the
-// subscription is closed or its streams have ended, with ErrClosed.
+// subscription is closed or its streams have ended, with ErrClosed. What a stream handed on before it ended still comes.
 func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	select {
 	case <-s.closed:
@@ -93,7 +93,12 @@ func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	case <-s.closed:
 		return Event{}, ErrClosed
 	case <-s.stream.ctx.Done():
-		return Event{}, ErrClosed
+		select {
+		case e := <-s.events:
+			return e, nil
+		default:
+			return Event{}, ErrClosed
+		}
 	case <-ctx.Done():
 		return Event{}, ctx.Err()
 	}

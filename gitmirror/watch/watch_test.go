@@ -281,6 +281,28 @@ func TestStreamsEndWithTheirContextWhoeverReads(t *testing.T) {
 	}
 }
 
+func TestWhatAStreamHandedOnBeforeItEndedStillComes(t *testing.T) {
+	a, client := newAPI(t, true)
+	a.put("a", "0")
+	ctx, cancel := context.WithCancel(context.Background())
+	streams := NewStreams(ctx, client, nil)
+	sub := streams.Subscribe(configMaps)
+	expect(t, sub, "Initial a -→0")
+	const changes = 20
+	for n := range changes {
+		a.put("a", fmt.Sprint(n+1))
+	}
+	eventually(t, "the stream has handed all on", func() bool { return len(sub.events) == changes })
+	cancel()
+	ended(t, streams)
+	for n := range changes {
+		expect(t, sub, fmt.Sprintf("Modified a %d→%d", n, n+1))
+	}
+	if _, err := sub.Next(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Next() = %v", err)
+	}
+}
+
 func TestWhatCannotBeFollowedIsSaidAndNotTaken(t *testing.T) { // B40
 	s := newStream(t.Context(), configMaps, func(Scope) {})
 	for _, v := range []any{nil, (*unstructured.Unstructured)(nil), &unstructured.Unstructured{}, cache.DeletedFinalStateUnknown{Key: "team-a/a"},
