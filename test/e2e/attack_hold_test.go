@@ -1,0 +1,513 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/test/cluster"
+	"github.com/holdfast-gitops/holdfast/test/cluster/gitserver"
+	"github.com/holdfast-gitops/holdfast/test/scene"
+)
+
+// freeze stops a program of the world where it is, as a node without CPU does, until thaw or the end of the story. A frozen
+// source-controller serves no artifact, so that a run that started waits in its first step.
+func freeze(program string) (thaw func()) {
+	GinkgoHelper()
+	pid := world.PIDs()[program]
+	Expect(pid).NotTo(BeZero(), program+" runs")
+	Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
+	thaw = sync.OnceFunc(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	DeferCleanup(thaw)
+	return thaw
+}
+
+// crashHolder is kill -9 of the holder; at the end of the story one runs again.
+func crashHolder() {
+	GinkgoHelper()
+	Expect(world.StopHolder(false)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		if !world.Running(cluster.Holder) {
+			Expect(world.StartHolder(ctx)).To(Succeed())
+		}
+	})
+}
+
+// stillTeam is a settled team for which gitmirror asks for nothing any more: the story does.
+func stillTeam(ctx context.Context, name string) *scene.Team {
+	GinkgoHelper()
+	return settledTeam(ctx, scene.Options{Name: name, Quiet: time.Hour})
+}
+
+// ask writes a request as gitmirror does.
+func ask(ctx context.Context, t *scene.Team, id, commit string) {
+	GinkgoHelper()
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "FluxTrigger",
+		"metadata": map[string]any{"namespace": t.Name, "name": "web"},
+		"status": map[string]any{"request": map[string]any{
+			"id": id, "reason": "Publish", "commit": commit, "revision": "main@sha1:" + commit,
+			"requestedAt": time.Now().UTC().Format(time.RFC3339),
+		}},
+	}}
+	Expect(t.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.MirrorFieldManager))).To(Succeed())
+}
+
+// fetched waits until the source holds the commit, which nobody asked to apply.
+func fetched(ctx context.Context, t *scene.Team, commit string) {
+	GinkgoHelper()
+	by(ctx, t, "gitrepository", fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"fetch-%s"}}}`, commit))
+	Expect(t.Await(ctx, "the source holds "+commit, func(ctx context.Context) (bool, string, error) {
+		g, err := t.GitRepository(ctx)
+		if err != nil || g.Status.Artifact == nil {
+			return false, "no artifact", err
+		}
+		return g.Status.Artifact.HasRevision("main@sha1:" + commit), g.Status.Artifact.Revision, nil
+	})).To(Succeed())
+}
+
+// pushed commits another log level and waits until the source holds it.
+func pushed(ctx context.Context, t *scene.Team, level string) string {
+	GinkgoHelper()
+	commit := pushLevel(ctx, t, level)
+	fetched(ctx, t, commit)
+	return commit
+}
+
+// by patches an object of Flux as Bob, who leads the team.
+func by(ctx context.Context, t *scene.Team, kind, patch string) {
+	GinkgoHelper()
+	kubectl(ctx, cluster.Bob, "-n", cluster.FluxNamespace, "patch", kind, t.Name, "--type=merge", "-p", patch)
+}
+
+const (
+	resume  = `{"spec":{"suspend":false}}`
+	suspend = `{"spec":{"suspend":true}}`
+	stamp   = `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"by-hand"}}}`
+)
+
+// reaches waits until the operation of the request is in that phase.
+func reaches(ctx context.Context, t *scene.Team, id string, phase v1alpha1.OperationPhase) *v1alpha1.Operation {
+	GinkgoHelper()
+	var op *v1alpha1.Operation
+	Expect(t.Await(ctx, fmt.Sprintf("the operation of %s is %s", id, phase), func(ctx context.Context) (bool, string, error) {
+		f, err := t.Trigger(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		if op = f.Status.Operation; op == nil {
+			return false, "no operation; " + scene.Say(f), nil
+		}
+		return op.RequestID == id && op.Phase == phase, fmt.Sprintf("%s %s: %s; %s", op.RequestID, op.Phase, op.Message, scene.Say(f)), nil
+	})).To(Succeed())
+	return op
+}
+
+// ends waits for the end of the operation and for the hold after it.
+func ends(ctx context.Context, t *scene.Team, id string, phase v1alpha1.OperationPhase) *v1alpha1.Operation {
+	GinkgoHelper()
+	op := reaches(ctx, t, id, phase)
+	Expect(t.AwaitHeld(ctx)).To(Succeed())
+	Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
+	return op
+}
+
+func kustomization(ctx context.Context, t *scene.Team) *kustomizev1.Kustomization {
+	GinkgoHelper()
+	k, err := t.Kustomization(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return k
+}
+
+// handedBack waits until the Kustomization applies on its own and bears no mark of the hold.
+func handedBack(ctx context.Context, t *scene.Team) {
+	GinkgoHelper()
+	Expect(t.Await(ctx, "the Kustomization is handed back", func(ctx context.Context) (bool, string, error) {
+		k, err := t.Kustomization(ctx)
+		mark := k.Annotations[v1alpha1.HeldByAnnotation]
+		return !k.Spec.Suspend && mark == "" && !k.CreationTimestamp.IsZero(), fmt.Sprintf("suspend %v, held by %q", k.Spec.Suspend, mark), err
+	})).To(Succeed())
+}
+
+// settling starts an operation whose run cannot get on until thaw.
+func settling(ctx context.Context, t *scene.Team, level string) (commit string, thaw func()) {
+	GinkgoHelper()
+	commit = pushed(ctx, t, level)
+	thaw = freeze(cluster.SourceController)
+	ask(ctx, t, "r1", commit)
+	reaches(ctx, t, "r1", v1alpha1.OperationSettling)
+	return commit, thaw
+}
+
+// resumed starts an operation that is resumed while no kustomize-controller runs. The one that begin starts knows what is so
+// then, and not what was before: one that is only frozen reads on from where it was, and may start what is suspended by now.
+func resumed(ctx context.Context, t *scene.Team, level string) (commit string, begin func()) {
+	GinkgoHelper()
+	commit = pushed(ctx, t, level)
+	Expect(world.Kill(cluster.KustomizeController)).To(Succeed())
+	begin = func() {
+		GinkgoHelper()
+		Expect(world.Revive(ctx, cluster.KustomizeController)).To(Succeed())
+	}
+	DeferCleanup(func(ctx SpecContext) {
+		if !world.Running(cluster.KustomizeController) {
+			Expect(world.Revive(ctx, cluster.KustomizeController)).To(Succeed())
+		}
+	})
+	ask(ctx, t, "r1", commit)
+	reaches(ctx, t, "r1", v1alpha1.OperationRunning)
+	return commit, begin
+}
+
+var _ = Describe("Somebody who wants a held Kustomization to apply unrecorded", Label("flux"), Serial, func() {
+	It("is named also when they resumed it only for a moment nobody saw", storyBound, func(ctx SpecContext) { // B13
+		t := stillTeam(ctx, "attack-flap")
+		pushed(ctx, t, "debug")
+		thaw := freeze(cluster.Holder)
+		by(ctx, t, "kustomization", resume)
+		Expect(t.Await(ctx, "it is applied", func(ctx context.Context) (bool, string, error) {
+			l, err := world.Kubectl(ctx, cluster.Admin, "-n", t.Name, "get", "configmap", "settings", "-o", "jsonpath={.data.level}")
+			return l == "debug", l, err
+		})).To(Succeed())
+		by(ctx, t, "kustomization", suspend)
+		thaw()
+		message, err := t.AwaitEvent(ctx, v1alpha1.ReasonResumedElsewhere, "web")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(message).To(And(ContainSubstring("for a moment"), ContainSubstring("kubectl-patch")))
+		Expect(t.AwaitHeld(ctx)).To(Succeed())
+	})
+
+	It("gains nothing by writing another holder's name on it", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-mark")
+		mine := kustomization(ctx, t).Annotations[v1alpha1.HeldByAnnotation]
+		by(ctx, t, "kustomization", `{"metadata":{"annotations":{"holdfast.dev/held-by":"another/one"}},"spec":{"suspend":false}}`)
+		_, err := t.AwaitEvent(ctx, v1alpha1.ReasonResumedElsewhere, "web")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(t.AwaitHeld(ctx)).To(Succeed())
+		Expect(kustomization(ctx, t).Annotations).To(HaveKeyWithValue(v1alpha1.HeldByAnnotation, mine))
+
+		By("and cannot keep it from being handed back by it")
+		thaw := freeze(cluster.Holder)
+		by(ctx, t, "kustomization", `{"metadata":{"annotations":{"holdfast.dev/held-by":"another/one"}}}`)
+		kubectl(ctx, cluster.Admin, "-n", t.Name, "delete", "fluxtrigger", "web", "--wait=false")
+		thaw()
+		Expect(t.Await(ctx, "it is handed back", func(ctx context.Context) (bool, string, error) {
+			k, err := t.Kustomization(ctx)
+			return !k.Spec.Suspend && !k.CreationTimestamp.IsZero(), "suspended", err
+		})).To(Succeed())
+	})
+
+	It("does not tire the holder by resuming and suspending it fifty times", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-fifty")
+		for i := range 100 {
+			k := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.FluxNamespace, Name: t.Name}}
+			patch := client.RawPatch(types.MergePatchType, []byte([]string{resume, suspend}[i%2]))
+			Expect(t.Client.Patch(ctx, k, patch, client.FieldOwner("flux"))).To(Succeed())
+		}
+		_, err := t.AwaitEvent(ctx, v1alpha1.ReasonResumedElsewhere, "web")
+		Expect(err).NotTo(HaveOccurred())
+		ask(ctx, t, "r1", head(ctx, t))
+		ends(ctx, t, "r1", v1alpha1.OperationSucceeded)
+	})
+
+	It("changes no verdict by stamping over the token of the resume or of the suspend", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-stamp")
+		commit, begin := resumed(ctx, t, "debug")
+		by(ctx, t, "kustomization", stamp)
+		reaches(ctx, t, "r1", v1alpha1.OperationSettling)
+		begin()
+		Expect(ends(ctx, t, "r1", v1alpha1.OperationFailed).Message).To(HavePrefix(string(v1alpha1.ReasonNothingRan)))
+		Expect(level(ctx, t)).To(Equal("info"))
+
+		thaw := freeze(cluster.SourceController)
+		ask(ctx, t, "r2", commit)
+		first := reaches(ctx, t, "r2", v1alpha1.OperationSettling).SuspendToken
+		by(ctx, t, "kustomization", stamp)
+		Expect(t.Await(ctx, "another suspend", func(ctx context.Context) (bool, string, error) {
+			f, err := t.Trigger(ctx)
+			return err == nil && f.Status.Operation.SuspendToken != first, first, err
+		})).To(Succeed())
+		thaw()
+		Expect(ends(ctx, t, "r2", v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + commit))
+	})
+})
+
+var _ = Describe("An operation of the holder", Label("flux"), Serial, func() {
+	It("applies nothing that is fetched while it runs", storyBound, func(ctx SpecContext) {
+		const objects, rounds = 100, 3
+		t := settledTeam(ctx, scene.Options{Name: "attack-early", Quiet: time.Hour, Files: scene.ConfigMaps("attack-early", objects, "0")})
+		push := func(rev string) string {
+			hash, err := world.Git.Commit(ctx, t.Name, "main", gitserver.Author{Name: "Bob", Email: cluster.Bob}, "Revision "+rev, scene.ConfigMaps(t.Name, objects, rev))
+			Expect(err).NotTo(HaveOccurred())
+			return hash
+		}
+		during := 0
+		for round := range rounds {
+			id := fmt.Sprintf("r%d", round)
+			approved := push(id)
+			fetched(ctx, t, approved)
+			ask(ctx, t, id, approved)
+			Expect(t.Await(ctx, "the run began", func(ctx context.Context) (bool, string, error) {
+				k, err := t.Kustomization(ctx)
+				return k.Status.LastAttemptedRevision == "main@sha1:"+approved, k.Status.LastAttemptedRevision, err
+			})).To(Succeed())
+			fetched(ctx, t, push("not asked for "+id))
+			if f, err := t.Trigger(ctx); err == nil && !f.Status.Operation.Phase.Final() {
+				during++
+			}
+			Expect(ends(ctx, t, id, v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + approved))
+			revs := kubectl(ctx, cluster.Admin, "-n", t.Name, "get", "configmap", "-l", "kustomize.toolkit.fluxcd.io/name="+t.Name, "-o", "jsonpath={.items[*].data.rev}")
+			Expect(revs).NotTo(ContainSubstring("not asked for"))
+		}
+		AddReportEntry("fetched during the run", fmt.Sprintf("%d of %d", during, rounds))
+		Expect(during).NotTo(BeZero())
+	})
+
+	It("says which revision ran when the source went on before the start", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-gap")
+		_, begin := resumed(ctx, t, "debug")
+		other := pushed(ctx, t, "trace")
+		begin()
+		op := ends(ctx, t, "r1", v1alpha1.OperationSucceeded)
+		Expect(op.AppliedRevision).To(Equal("main@sha1:" + other))
+		Expect(op.Message).To(And(ContainSubstring("the branch went on"), ContainSubstring(other)))
+	})
+
+	It("is no success when the source was turned to another branch before the start", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-branch")
+		other, err := world.Git.Commit(ctx, t.Name, "side", gitserver.Author{Name: "Bob", Email: cluster.Bob}, "Elsewhere",
+			map[string]string{"apps/settings.yaml": scene.Settings(t.Name, "elsewhere")})
+		Expect(err).NotTo(HaveOccurred())
+		_, begin := resumed(ctx, t, "debug")
+		by(ctx, t, "gitrepository", `{"spec":{"ref":{"branch":"side"}}}`)
+		Expect(t.Await(ctx, "the source holds the other branch", func(ctx context.Context) (bool, string, error) {
+			g, err := t.GitRepository(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			return g.Status.Artifact.HasRevision("side@sha1:" + other), g.Status.Artifact.Revision, nil
+		})).To(Succeed())
+		begin()
+		op := reaches(ctx, t, "r1", v1alpha1.OperationFailed)
+		Expect(op.Message).To(HavePrefix(string(v1alpha1.ReasonRevisionMismatch)))
+		Expect(op.AppliedRevision).To(Equal("side@sha1:" + other))
+		Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
+	})
+
+	It("that fails is suspended before kustomize-controller tries again", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-retry")
+		by(ctx, t, "kustomization", `{"spec":{"retryInterval":"1s"}}`)
+		broken, err := world.Git.Commit(ctx, t.Name, "main", gitserver.Author{Name: "Bob", Email: cluster.Bob}, "Break it",
+			map[string]string{"apps/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {level: [not, a, string]}\n"})
+		Expect(err).NotTo(HaveOccurred())
+		ask(ctx, t, "r1", broken)
+		ends(ctx, t, "r1", v1alpha1.OperationFailed)
+		before := kustomization(ctx, t).Status
+		Consistently(func(g Gomega) { // three retries long
+			now := kustomization(ctx, t).Status
+			g.Expect(now.History).To(Equal(before.History))
+			g.Expect(now.Conditions).To(Equal(before.Conditions))
+		}).WithTimeout(3 * time.Second).WithPolling(100 * time.Millisecond).Should(Succeed())
+	})
+
+	It("runs once and to its end while its trigger is written over and over", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-hot")
+		commit := pushed(ctx, t, "debug")
+		ask(ctx, t, "r1", commit)
+		f := &v1alpha1.FluxTrigger{}
+		for i := 0; i < 2000 && (f.Status.LastHandledRequest == nil || f.Status.LastHandledRequest.ID != "r1"); i++ {
+			f = &v1alpha1.FluxTrigger{ObjectMeta: metav1.ObjectMeta{Namespace: t.Name, Name: "web"}}
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{"moved":"%d"}}}`, i)
+			Expect(t.Client.Patch(ctx, f, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+		}
+		Expect(ends(ctx, t, "r1", v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + commit))
+		Expect(t.Client.Get(ctx, t.In("web"), f)).To(Succeed())
+		Expect(f.Status.History[1].RequestID).NotTo(Equal("r1"))
+	})
+
+	It("answers its own request when another takes that one's place meanwhile", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-replace")
+		commit, thaw := settling(ctx, t, "debug")
+		ask(ctx, t, "r2", commit)
+		thaw()
+		ends(ctx, t, "r2", v1alpha1.OperationSucceeded)
+		f, err := t.Trigger(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect([]string{f.Status.History[0].RequestID, f.Status.History[1].RequestID}).To(Equal([]string{"r2", "r1"}))
+		Expect(f.Status.History[1].Phase).To(Equal(v1alpha1.OperationSucceeded))
+	})
+})
+
+var _ = Describe("A crash in an operation", Label("flux"), Serial, func() {
+	It("of the holder between record and resume applies nothing that came since", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-record")
+		commit := pushed(ctx, t, "debug")
+		allow := deny(ctx, t, "!object.spec.suspend")
+		ask(ctx, t, "r1", commit)
+		reaches(ctx, t, "r1", v1alpha1.OperationRequested)
+		crashHolder()
+		pushed(ctx, t, "trace")
+		allow()
+		Expect(world.StartHolder(ctx)).To(Succeed())
+		Expect(t.Await(ctx, "the request is answered", func(ctx context.Context) (bool, string, error) {
+			f, err := t.Trigger(ctx)
+			if err != nil || f.Status.LastHandledRequest == nil {
+				return false, "", err
+			}
+			h := f.Status.LastHandledRequest
+			return h.ID == "r1" && h.Outcome == v1alpha1.OutcomeStale, scene.Say(f), nil
+		})).To(Succeed())
+		Expect(t.AwaitHeld(ctx)).To(Succeed())
+		Expect(level(ctx, t)).To(Equal("info"))
+	})
+
+	It("of the holder after the resume is found by the next one, which says what ran", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-resumed")
+		_, begin := resumed(ctx, t, "debug")
+		crashHolder()
+		other := pushed(ctx, t, "trace")
+		begin()
+		Expect(world.StartHolder(ctx)).To(Succeed())
+		Expect(ends(ctx, t, "r1", v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + other))
+		pushed(ctx, t, "warn")
+		Expect(level(ctx, t)).To(Equal("trace"))
+	})
+
+	It("of the holder after the suspend changes nothing", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-settling")
+		commit, thaw := settling(ctx, t, "debug")
+		crashHolder()
+		thaw()
+		pushed(ctx, t, "trace")
+		Expect(world.StartHolder(ctx)).To(Succeed())
+		Expect(ends(ctx, t, "r1", v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + commit))
+		Expect(level(ctx, t)).To(Equal("debug"))
+	})
+
+	It("of kustomize-controller is a Failed that is not tried again, and the next request succeeds", storyBound, func(ctx SpecContext) { // B17
+		t := stillTeam(ctx, "attack-oom")
+		commit, thaw := settling(ctx, t, "debug")
+		Expect(world.Kill(cluster.KustomizeController)).To(Succeed())
+		thaw()
+		Expect(world.Revive(ctx, cluster.KustomizeController)).To(Succeed())
+		Expect(ends(ctx, t, "r1", v1alpha1.OperationFailed).Message).To(HavePrefix(string(v1alpha1.ReasonNotReady)))
+		Expect(level(ctx, t)).To(Equal("info"))
+		ask(ctx, t, "r2", commit)
+		Expect(ends(ctx, t, "r2", v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + commit))
+	})
+
+	It("of the API server is survived: whatever became of the run, it is not called what it was not", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-api")
+		commit, thaw := settling(ctx, t, "debug")
+		Expect(world.Restart(ctx, cluster.APIServer)).To(Succeed())
+		thaw()
+		var op *v1alpha1.Operation
+		Expect(t.Await(ctx, "the operation ends", func(ctx context.Context) (bool, string, error) {
+			f, err := t.Trigger(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			op = f.Status.Operation
+			return op.Phase.Final(), string(op.Phase), nil
+		})).To(Succeed())
+		if op.Phase == v1alpha1.OperationSucceeded { // kustomize-controller fails when it cannot write its own status
+			Expect(level(ctx, t)).To(Equal("debug"))
+		}
+		Expect(t.AwaitHeld(ctx)).To(Succeed())
+		ask(ctx, t, "r2", commit)
+		Expect(ends(ctx, t, "r2", v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + commit))
+		Expect(level(ctx, t)).To(Equal("debug"))
+	})
+})
+
+var _ = Describe("What an operation rests on and is taken away in it", Label("flux"), Serial, func() {
+	It("the trigger: the operation ends, then the Kustomization is handed back", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-trigger")
+		_, thaw := settling(ctx, t, "debug")
+		kubectl(ctx, cluster.Admin, "-n", t.Name, "delete", "fluxtrigger", "web", "--wait=false")
+		Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
+		thaw()
+		handedBack(ctx, t)
+		_, err := t.AwaitEvent(ctx, v1alpha1.ReasonApplied, "web")
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("the GitTarget and its GitProvider: the operation ends, then the Kustomization is handed back", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-target")
+		_, thaw := settling(ctx, t, "debug")
+		kubectl(ctx, cluster.Admin, "-n", t.Name, "delete", "gitprovider,gittarget", "--all", "--wait=false")
+		thaw()
+		handedBack(ctx, t)
+		f, err := t.Trigger(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(f.Status.Operation.Phase).To(Equal(v1alpha1.OperationSucceeded))
+	})
+
+	It("the Kustomization, made anew under its name: the operation fails, and the new one is held", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "attack-anew")
+		_, thaw := settling(ctx, t, "debug")
+		old := kustomization(ctx, t)
+		kubectl(ctx, cluster.Bob, "-n", cluster.FluxNamespace, "delete", "kustomization", t.Name, "--wait=false")
+		op := reaches(ctx, t, "r1", v1alpha1.OperationFailed)
+		Expect(op.Message).To(HavePrefix(string(v1alpha1.ReasonApplierNotFound)))
+		thaw()
+		fresh := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name}, Spec: old.Spec}
+		fresh.Spec.Suspend = false
+		Expect(t.Await(ctx, "it can be made anew", func(ctx context.Context) (bool, string, error) {
+			return t.Client.Create(ctx, fresh.DeepCopy()) == nil, "the old one is there", nil
+		})).To(Succeed())
+		Expect(t.Await(ctx, "the new one is held", func(ctx context.Context) (bool, string, error) {
+			k, err := t.Kustomization(ctx)
+			return k.UID != old.UID && k.Spec.Suspend, string(k.UID), err
+		})).To(Succeed())
+		Expect(t.AwaitHeld(ctx)).To(Succeed())
+	})
+})
+
+// deny refuses the holder's writes of the team's Kustomization for which the CEL expression is true, until allow.
+func deny(ctx context.Context, t *scene.Team, expression string) (allow func()) {
+	GinkgoHelper()
+	name := "deny-" + t.Name
+	Expect(world.Apply(ctx, fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: %[1]s}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [kustomize.toolkit.fluxcd.io], apiVersions: ["*"], operations: [UPDATE], resources: [kustomizations]}]
+  matchConditions:
+  - {name: holder, expression: 'request.userInfo.username == "%[2]s" && request.name == "%[3]s"'}
+  validations: [{expression: '!(%[4]s)', message: denied by the story}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: %[1]s}
+spec: {policyName: %[1]s, validationActions: [Deny]}
+`, name, cluster.HolderUser, t.Name, expression))).To(Succeed())
+	holder, err := world.Client(cluster.HolderUser)
+	Expect(err).NotTo(HaveOccurred())
+	enforced := func(want bool) {
+		Expect(t.Await(ctx, fmt.Sprintf("the policy is enforced: %v", want), func(ctx context.Context) (bool, string, error) {
+			k := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.FluxNamespace, Name: t.Name}}
+			err := holder.Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(resume)), client.DryRunAll)
+			return (err != nil) == want, fmt.Sprint(err), nil
+		})).To(Succeed())
+	}
+	enforced(true)
+	return func() {
+		GinkgoHelper()
+		kubectl(ctx, cluster.Admin, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", name)
+		enforced(false)
+	}
+}
