@@ -100,6 +100,8 @@ func TestConsiderKeepsWhatMayBeAnEdit(t *testing.T) {
 		{"a mark of the applier is none", live, web, web, []string{`"kustomize.toolkit.fluxcd.io/name":"shop"`, `"kustomize.toolkit.fluxcd.io/name":"other"`}, Unchanged, ""},
 		{"a new object may be made, and a document there is should say it", live, "", cm, nil, "", "may be made was made"},
 		{"a new object the applier placed came from Git", live, "", web, nil, PlacedByApplier, ""},
+		{"a copy somebody made, label and all, is somebody's", live, "", strings.Replace(web, `"manager":"kustomize-controller"`, `"manager":"kubectl-create"`, 1), nil, "", "may be made was made"},
+		{"but not when it is found at the start", initial, "", strings.Replace(web, `"manager":"kustomize-controller"`, `"manager":"kubectl-create"`, 1), nil, PlacedByApplier, ""},
 		{"an object found at the start may be made and changes nothing", initial, "", cm, nil, "", "may be made"},
 		{"one the applier placed is not even made: a push may have taken it out", initial, "", web, nil, PlacedByApplier, ""},
 		{"a deletion is one", live, cm, "", nil, "", "is gone"},

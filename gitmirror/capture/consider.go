@@ -72,11 +72,14 @@ func Consider(s Seen) (Candidate, Skip) {
 		intent: intent(s.Resource, obj),
 	}
 	if s.Old == nil {
+		c.writers = writersBetween(nil, obj)
+		if !s.Initial && !c.writers.applierAlone() {
+			c.intent.Create = true // somebody made it, with the applier's label: a copy of what the applier placed
+		}
 		if !c.intent.Create {
 			return Candidate{}, PlacedByApplier
 		}
 		c.intent.Made = !s.Initial
-		c.writers = writersBetween(nil, obj)
 		return c, ""
 	}
 	c.intent.Changes = manifest.Diff(manifest.Sanitize(s.Old.Object), c.intent.Whole)

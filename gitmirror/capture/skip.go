@@ -16,7 +16,8 @@ const (
 	// Unchanged: nothing that belongs into Git changed, such as a status.
 	Unchanged Skip = "Unchanged"
 
-	// PlacedByApplier: the object is new to the watch and carries the applier's label, so it came from Git.
+	// PlacedByApplier: the object is new to the watch and carries the applier's label, and nobody was seen to make it, so it
+	// came from Git.
 	PlacedByApplier Skip = "PlacedByApplier"
 
 	// WrittenByApplier: the applier alone wrote it.
