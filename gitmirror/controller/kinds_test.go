@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -284,5 +285,15 @@ func TestEachRefusedEditHasAnEventOfItsOwn(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAnObjectThatIsGoneByTheTimeOfTheWriteNeedsNone(t *testing.T) {
+	gone := fmt.Errorf("write the status: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "gittargets"}, "web"))
+	if res, err := again(gone); err != nil || !res.IsZero() {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	if _, err := again(errDown); !errors.Is(err, errDown) {
+		t.Errorf("another error ends as %v", err)
 	}
 }

@@ -27,12 +27,13 @@ func (w Wakes) Wake(ctx context.Context, name types.NamespacedName) {
 	}
 }
 
-// again turns a write that lost its compare-and-swap into another pass, which reads and decides anew.
+// again turns a write that lost its compare-and-swap into another pass, which reads and decides anew. An object that is
+// gone by the time of the write needs none.
 func again(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: 1}, nil
 	}
-	return ctrl.Result{}, err
+	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
 // lister names the objects that an event concerns.
