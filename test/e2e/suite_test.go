@@ -40,11 +40,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(world.StartHolder(ctx)).To(Succeed())
 }, NodeTimeout(40*time.Minute)) // a cold build of the control plane is most of it
 
-var _ = AfterSuite(func() {
-	if world != nil {
-		Expect(world.Stop()).To(Succeed())
+var _ = AfterSuite(func(ctx SpecContext) {
+	if world == nil {
+		return
 	}
-})
+	defer func() { Expect(world.Stop()).To(Succeed()) }()
+	Expect(leaks(ctx)).To(BeEmpty(), "whatever the stories did")
+}, NodeTimeout(2*time.Minute))
 
 var _ = ReportAfterEach(func(report SpecReport) {
 	if report.Failed() && world != nil {
