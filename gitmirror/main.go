@@ -66,12 +66,27 @@ func main() {
 
 	config, err := ctrl.GetConfig()
 	if err == nil {
+		err = s.check()
+	}
+	if err == nil {
 		err = run(ctrl.SetupSignalHandler(), config, s, log)
 	}
 	if err != nil {
 		log.Error(err, "gitmirror ends")
 		os.Exit(1)
 	}
+}
+
+// check names the first flag that is required and not set.
+func (s settings) check() error {
+	for _, required := range []struct{ flag, value string }{
+		{"audit-tls-cert-file", s.audit.CertFile}, {"audit-tls-key-file", s.audit.KeyFile}, {"audit-client-ca-file", s.audit.ClientCAFile},
+	} {
+		if required.value == "" {
+			return fmt.Errorf("-%s is required; docs/audit.md says what it is", required.flag)
+		}
+	}
+	return nil
 }
 
 // run mirrors until ctx ends, and then pushes what is decided.

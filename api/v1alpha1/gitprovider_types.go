@@ -15,6 +15,7 @@ type GitProviderSpec struct {
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
 	// AllowedBranches are the branches GitTargets may write, as names or globs such as release/*. A * matches no slash.
+	// Default main.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:default={"main"}

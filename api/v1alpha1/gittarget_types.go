@@ -7,21 +7,23 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="self.gitProviderRef == oldSelf.gitProviderRef && self.branch == oldSelf.branch && self.path == oldSelf.path",message="gitProviderRef, branch and path are immutable; make a new GitTarget"
 // +kubebuilder:validation:XValidation:rule="self.kubeProviderRef == oldSelf.kubeProviderRef",message="kubeProviderRef is immutable; make a new GitTarget"
 type GitTargetSpec struct {
-	// GitProviderRef names the GitProvider in this namespace whose repository is written.
+	// GitProviderRef names the GitProvider in this namespace whose repository is written. Immutable.
 	GitProviderRef LocalReference `json:"gitProviderRef"`
 
-	// KubeProviderRef names the cluster that is mirrored.
+	// KubeProviderRef names the cluster that is mirrored. Default "default"; immutable.
 	// +kubebuilder:default={name: "default"}
 	// +optional
 	KubeProviderRef KubeProviderReference `json:"kubeProviderRef,omitzero"`
 
-	// Branch that is written; the GitProvider's allowedBranches must admit it.
+	// Branch that is written; the GitProvider's allowedBranches must admit it. Immutable.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9._/-]*$') && !self.contains('..') && !self.contains('//') && !self.contains('/.') && !self.contains('.lock/') && !self.endsWith('/') && !self.endsWith('.') && !self.endsWith('.lock')",message="branch must be a plain branch name, such as main or release/1.2"
 	Branch string `json:"branch"`
 
-	// Path of the folder from the repository's root; "." is the root itself.
+	// Path of the folder from the repository's root; "." is the root itself, and the default. With an applyTriggerRef it
+	// should be the folder that the trigger's Kustomization applies, or one below it: what is written elsewhere is not applied.
+	// Immutable.
 	// +kubebuilder:default="."
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -91,7 +93,7 @@ type GitTargetStatus struct {
 // +kubebuilder:resource:categories=holdfast
 // +kubebuilder:printcolumn:name="Branch",type=string,JSONPath=`.spec.branch`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
-// +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.status.commit`
+// +kubebuilder:printcolumn:name="Pushed",type=string,JSONPath=`.status.commit`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -75,6 +75,12 @@ func TestTargetSaysWhatStopsIt(t *testing.T) {
 		{"its GitProvider has not been looked at", working(func(s *TargetSeen) { s.Provider.Status.Conditions = nil }),
 			v1alpha1.ReasonGitProviderNotReady, passing, "repo"},
 		{"no rule names it", working(func(s *TargetSeen) { s.Rules = 0 }), v1alpha1.ReasonNoWatchRule, stalled, "WatchRule"},
+		{"no rule names it, but a fault that would outlast a rule goes first", working(func(s *TargetSeen) { s.Rules, s.Trigger = 0, nil }),
+			v1alpha1.ReasonApplyTriggerNotFound, stalled, "spec.applyTriggerRef"},
+		{"what passes by itself does not hide what somebody has to mend", working(func(s *TargetSeen) {
+			s.Provider.Status.Conditions = nil
+			s.Streams[0] = Stream{Resource: "x.y", Denied: true, Err: "forbidden"}
+		}), v1alpha1.ReasonForbidden, stalled, "x.y"},
 		{"a resource may not be watched", working(func(s *TargetSeen) { s.Streams[0] = Stream{Resource: "x.y", Denied: true, Err: "forbidden"} }),
 			v1alpha1.ReasonForbidden, stalled, "x.y"},
 		{"edits that cannot be written keep the applier waiting, and that is said", working(func(s *TargetSeen) { s.PathErr = "it is a symlink" }),

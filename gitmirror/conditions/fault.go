@@ -29,6 +29,16 @@ func first(faults ...Fault) Fault {
 	return Fault{}
 }
 
+// worst returns the first fault that somebody has to mend, or else the first that passes by itself.
+func worst(faults ...Fault) Fault {
+	for _, f := range faults {
+		if !f.None() && !f.Passing {
+			return f
+		}
+	}
+	return first(faults...)
+}
+
 // list builds the conditions of one object.
 type list struct {
 	conds []metav1.Condition

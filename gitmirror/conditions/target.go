@@ -77,7 +77,7 @@ func Target(s TargetSeen) v1alpha1.GitTargetStatus {
 	return v1alpha1.GitTargetStatus{
 		ObservedGeneration: s.Target.Generation,
 		Commit:             s.Pushed,
-		Conditions:         l.ready(first(validated, streams, unless(pushed.Passing, pushed), trigger), "edits are mirrored"),
+		Conditions:         l.ready(worst(validated, unless(pushed.Passing, pushed), trigger, streams), "edits are mirrored"),
 	}
 }
 

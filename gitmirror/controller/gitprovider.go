@@ -57,7 +57,7 @@ func (r *GitProviderReconciler) ask(ctx context.Context, p *v1alpha1.GitProvider
 	if _, err := Credentials(ctx, r.Secrets, p); err != nil {
 		return conditions.Fault{Reason: v1alpha1.ReasonSecretNotFound, Message: err.Error()}
 	}
-	return repositoryFault(r.Probe(ctx, client.ObjectKeyFromObject(p), p.Spec.URL))
+	return repositoryFault(r.Probe(ctx, client.ObjectKeyFromObject(p), p.Spec.URL), p.Spec.SecretRef != nil)
 }
 
 // CredentialsOf reads the credentials of a provider by its name.

@@ -229,11 +229,14 @@ func TestARepositorysFaultIsSaidInTheProvidersWords(t *testing.T) {
 		{fmt.Errorf("list: %w", gitstore.ErrUnreachable), v1alpha1.ReasonUnreachable, "spec.url"},
 		{errors.New("what else there is"), v1alpha1.ReasonUnreachable, "what else there is"},
 	} {
-		if got := repositoryFault(row.err); got.Reason != row.reason || !strings.Contains(got.Message, row.field) || got.Passing {
+		if got := repositoryFault(row.err, true); got.Reason != row.reason || !strings.Contains(got.Message, row.field) || got.Passing {
 			t.Errorf("%v: %+v", row.err, got)
 		}
 	}
-	if repositoryFault(nil) != (conditions.Fault{}) {
+	if got := repositoryFault(gitstore.ErrAuthentication, false); got.Reason != v1alpha1.ReasonAuthenticationFailed || !strings.HasPrefix(got.Message, "the repository wants credentials") {
+		t.Errorf("asked without credentials: %v", got)
+	}
+	if repositoryFault(nil, true) != (conditions.Fault{}) {
 		t.Error("no error is a fault")
 	}
 }

@@ -248,7 +248,7 @@ func (p *plan) create(in Intent) (string, []byte, error) {
 		return "", nil, p.refuseUnreadable()
 	}
 	if !in.Create {
-		return "", nil, refusal("its document is not in Git any more")
+		return "", nil, refusal("it has no document in this folder; make one there to have its edits kept")
 	}
 	file, err := NewFilePath(p.folder, in.Object, in.Resource)
 	if err != nil {

@@ -93,7 +93,7 @@ func TestPlanWritesWhatIsLeftToWrite(t *testing.T) {
 		{"intents for one document compose", map[string]string{"apps/web.yaml": web}, []Intent{scaleTo(t, 7), scaleTo(t, 3)}, map[string]string{"apps/web.yaml": scaled}, ""},
 		{"another version of the group is the same object", map[string]string{"apps/web.yaml": strings.Replace(web, "v1", "v1beta1", 1)}, []Intent{scaleTo(t, 3)},
 			map[string]string{"apps/web.yaml": strings.Replace(scaled, "v1", "v1beta1", 1)}, ""},
-		{"another group is another object", map[string]string{"apps/web.yaml": strings.Replace(web, "apps/v1", "apps.example/v1", 1)}, []Intent{scaleTo(t, 3)}, nil, "not in Git any more"},
+		{"another group is another object", map[string]string{"apps/web.yaml": strings.Replace(web, "apps/v1", "apps.example/v1", 1)}, []Intent{scaleTo(t, 3)}, nil, "no document in this folder"},
 		{"a document without a namespace is the object's", map[string]string{"apps/web.yaml": strings.Replace(web, "  namespace: team-a\n", "", 1)}, []Intent{scaleTo(t, 3)},
 			map[string]string{"apps/web.yaml": strings.Replace(scaled, "  namespace: team-a\n", "", 1)}, ""},
 		{"a document with the namespace goes before one without", map[string]string{"apps/a.yaml": strings.Replace(web, "  namespace: team-a\n", "", 1), "apps/b.yaml": web},
@@ -104,7 +104,7 @@ func TestPlanWritesWhatIsLeftToWrite(t *testing.T) {
 		{"a new object is changed in the same plan", nil, []Intent{create("web"), scaleTo(t, 3)}, map[string]string{newWeb: scaled}, ""},
 		{"what is no manifest is passed over", map[string]string{"apps/values.yaml": "replicas: 1\n", "apps/README.md": "{{", "apps/list.yaml": "- 1\n", "apps/empty.yaml": "# nothing\n"},
 			[]Intent{create("web")}, map[string]string{newWeb: web}, ""},
-		{"an object that left Git is refused", nil, []Intent{scaleTo(t, 3)}, nil, "not in Git any more"},
+		{"an object that left Git is refused", nil, []Intent{scaleTo(t, 3)}, nil, "no document in this folder"},
 		{"an object with two documents is refused", map[string]string{"apps/a.yaml": web, "apps/b.yaml": web}, []Intent{scaleTo(t, 3)}, nil, "apps/a.yaml and another in apps/b.yaml"},
 		{"an item of a List is refused", map[string]string{"apps/l.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(web), "\n", "\n  ")},
 			[]Intent{scaleTo(t, 3)}, nil, "item of a List in apps/l.yaml"},
@@ -127,7 +127,7 @@ func TestPlanWritesWhatIsLeftToWrite(t *testing.T) {
 		{"a Secret is refused", nil, []Intent{{Object: Identity{Kind: "Secret", Name: "a"}, Create: true}}, nil, "never written unencrypted"},
 		{"a state that is another object is refused", nil, []Intent{{Object: webID, Resource: "deployments", Create: true, Whole: map[string]any{"kind": "X", "apiVersion": "v1"}}}, nil, "not the object"},
 		{"one refusal stops no other", map[string]string{"apps/web.yaml": web}, []Intent{{Object: Identity{Kind: "ConfigMap", Name: "gone"}}, scaleTo(t, 3)},
-			map[string]string{"apps/web.yaml": scaled}, "not in Git"},
+			map[string]string{"apps/web.yaml": scaled}, "no document"},
 	} {
 		t.Run(row.says, func(t *testing.T) {
 			got, err := NewIndex(10).Plan("apps", &folder{files: row.files}, row.intents)

@@ -70,7 +70,7 @@ func Judge(trigger *v1alpha1.FluxTrigger, source *Source, candidates []Candidate
 	}
 	return Verdict{
 		Reason:  v1alpha1.ReasonNotReferenced,
-		Message: "no GitTarget in this namespace names this trigger in spec.applyTriggerRef",
+		Message: "no GitTarget in this namespace names this trigger in spec.applyTriggerRef, so it holds nothing",
 	}
 }
 

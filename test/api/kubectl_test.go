@@ -17,7 +17,7 @@ func TestKubectlPrintsWhatAPersonLooksFor(t *testing.T) {
 	}{
 		{"KubeProvider", "", []string{"NAME READY AUDIT AGE", "printed True False"}},
 		{"GitProvider", "-n team-a", []string{"NAME URL READY REASON AGE", "printed https://git.example.org/team-a/fleet.git False Unreachable"}},
-		{"GitTarget", "-n team-a", []string{"NAME BRANCH PATH COMMIT READY REASON AGE", "printed main apps c0ffee Unknown Progressing"}},
+		{"GitTarget", "-n team-a", []string{"NAME BRANCH PATH PUSHED READY REASON AGE", "printed main apps c0ffee Unknown Progressing"}},
 		{"WatchRule", "-n team-a", []string{"NAME TARGET READY REASON AGE", "printed fleet False GitTargetNotFound"}},
 		{"FluxTrigger", "-n team-a", []string{"NAME HELD OPERATION COMMIT READY AGE", "printed Suspended Failed c0ffee False"}},
 		{"FluxTrigger", "-n team-a -o wide", []string{"NAME HELD OPERATION COMMIT READY REASON AGE", "printed Suspended Failed c0ffee False ApplyFailed"}},

@@ -17,7 +17,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Getenv("ONCE") == "1")
-	interrupted := errors.Is(err, context.Canceled) && ctx.Err() != nil
+	interrupted := err != nil && ctx.Err() != nil
 	stop()
 	switch {
 	case interrupted:

@@ -26,6 +26,8 @@ type story struct {
 
 // tell goes through the steps; the first that does not hold ends it.
 func (s *story) tell() error {
+	fmt.Println("\nTo run the commands below in another terminal:")
+	see("export KUBECONFIG=%s; alias kubectl=%s", s.world.Kubeconfig(cluster.Alice), s.world.KubectlPath())
 	for _, tell := range []func() error{s.furnish, s.begin, s.hold, s.scale, s.applied, s.push, s.resume} {
 		if err := tell(); err != nil {
 			return err
@@ -132,7 +134,7 @@ func (s *story) scale() error {
 		}
 		say("commit %.10s by %s: %s", c.Hash, c.AuthorEmail, firstLine(c.Message))
 		say("One line of apps/web.yaml changed; its comments are where they were.")
-		see("git -C %s/team-a.git show", s.world.Git.Dir())
+		see("git -C %s/team-a.git show %.10s", s.world.Git.Dir(), c.Hash)
 		return nil
 	})
 }
@@ -220,7 +222,7 @@ func (s *story) awaitTip(author string, reason v1alpha1.ApplyReason) error {
 	}
 	say("operation %s: %s, applied %s", op.Reason, op.Phase, op.AppliedRevision)
 	say("resumed at %s; the Kustomization is suspended again.", op.StartedAt.UTC().Format(time.TimeOnly))
-	see("kubectl -n team-a get fluxtrigger web -o jsonpath='{.status.operation}'")
+	see("kubectl -n team-a get fluxtrigger web -o jsonpath='{.status.history[?(@.commit==\"%s\")]}'", op.Commit)
 	return nil
 }
 
@@ -254,12 +256,14 @@ Everything keeps running until Ctrl-C. Try it yourself, in another terminal:
    export KUBECONFIG=%[1]s    # alice; bob's is %[2]s
    alias kubectl=%[3]s
    kubectl -n team-a set env deployment/web GREETING=hi
-   kubectl -n team-a get fluxtriggers,gittargets -w
+   kubectl -n team-a get fluxtriggers,gittargets
+   kubectl -n team-a get fluxtriggers -w
    git clone %[4]s    # user %[5]s, password %[6]s
    git -C %[7]s/team-a.git log --format='%%h %%an %%s'
    logs: %[8]s
+   the administrator, who may change Holdfast's own objects: %[9]s
 `, s.world.Kubeconfig(cluster.Alice), s.world.Kubeconfig(cluster.Bob), s.world.KubectlPath(), s.world.Git.URL(s.team.Name),
-		cluster.GitBob, s.world.Git.Password(cluster.GitBob), s.world.Git.Dir(), s.world.LogDir())
+		cluster.GitBob, s.world.Git.Password(cluster.GitBob), s.world.Git.Dir(), s.world.LogDir(), s.world.Kubeconfig(cluster.Admin))
 }
 
 func firstLine(message string) string {
