@@ -34,8 +34,8 @@ func startGitmirror(ctx context.Context, t *scene.Team) {
 	kubectl(ctx, cluster.Admin, "-n", t.Name, "patch", "gittarget", "web", "--type=merge", "-p", `{"spec":{"commit":{"idleTimeout":"0s"}}}`)
 	Expect(world.StartGitmirror(ctx)).To(Succeed())
 	Expect(t.Await(ctx, "the Deployment and the ConfigMap that Flux placed are seen", func(ctx context.Context) (bool, string, error) {
-		n := gitmirrorMetric(ctx, `holdfast_gitmirror_changes_total{outcome="PlacedByApplier"}`)
-		return n >= 2, fmt.Sprint(n), nil
+		n, err := gitmirrorMetric(ctx, `holdfast_gitmirror_changes_total{outcome="PlacedByApplier"}`)
+		return n >= 2, fmt.Sprint(n), err // it serves metrics a moment after it takes audit events
 	})).To(Succeed())
 }
 
@@ -48,16 +48,14 @@ func request(ctx context.Context, t *scene.Team) string {
 }
 
 // gitmirrorMetric is the value of one of gitmirror's metrics, 0 when there is none yet.
-func gitmirrorMetric(ctx context.Context, series string) float64 {
-	GinkgoHelper()
-	for line := range strings.Lines(string(get(ctx, world.GitmirrorMetricsURL()))) {
+func gitmirrorMetric(ctx context.Context, series string) (float64, error) {
+	page, err := get(ctx, world.GitmirrorMetricsURL())
+	for line := range strings.Lines(string(page)) {
 		if value, ok := strings.CutPrefix(line, series+" "); ok {
-			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			Expect(err).NotTo(HaveOccurred())
-			return n
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
 		}
 	}
-	return 0
+	return 0, err
 }
 
 var _ = Describe("gitmirror that is stopped", Label("mirror"), Serial, func() {
@@ -80,11 +78,12 @@ var _ = Describe("gitmirror that is stopped", Label("mirror"), Serial, func() {
 		t := settledTeam(ctx, scene.Options{Name: "team-sigkill", Idle: 30 * time.Second})
 		before, asked := head(ctx, t), request(ctx, t)
 		edits := `holdfast_gitmirror_changes_total{outcome="Edit"}`
-		count := gitmirrorMetric(ctx, edits)
+		count, err := gitmirrorMetric(ctx, edits)
+		Expect(err).NotTo(HaveOccurred())
 		kubectl(ctx, cluster.Alice, "-n", t.Name, "scale", "deployment/web", "--replicas=3")
 		Expect(t.Await(ctx, "the edit is collected", func(ctx context.Context) (bool, string, error) {
-			now := gitmirrorMetric(ctx, edits)
-			return now > count, fmt.Sprint(now), nil
+			now, err := gitmirrorMetric(ctx, edits)
+			return now > count, fmt.Sprint(now), err
 		})).To(Succeed())
 		Expect(head(ctx, t)).To(Equal(before))
 		stopGitmirror(false)

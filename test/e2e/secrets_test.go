@@ -62,7 +62,9 @@ func leaks(ctx context.Context) []string {
 	Expect(logs).NotTo(BeZero(), "there are logs to look into")
 	for name, at := range map[string]string{cluster.Gitmirror: world.GitmirrorMetricsURL(), cluster.Holder: world.HolderStatusURL() + "/metrics"} {
 		if world.Running(name) {
-			look(at, get(ctx, at))
+			text, err := get(ctx, at)
+			Expect(err).NotTo(HaveOccurred())
+			look(at, text)
 		}
 	}
 	c, err := world.Client(cluster.Admin)
@@ -80,14 +82,15 @@ func leaks(ctx context.Context) []string {
 }
 
 // get reads a page of one of the programs.
-func get(ctx context.Context, at string) []byte {
-	GinkgoHelper()
+func get(ctx context.Context, at string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
-	Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return nil, err
+	}
 	res, err := http.DefaultClient.Do(req)
-	Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return nil, err
+	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	Expect(err).NotTo(HaveOccurred())
-	return text
+	return io.ReadAll(res.Body)
 }
