@@ -244,7 +244,7 @@ func TestARepositorysFaultIsSaidInTheProvidersWords(t *testing.T) {
 func TestAProviderIsAskedAgainAfterAMinute(t *testing.T) {
 	p := &v1alpha1.GitProvider{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: v1alpha1.GitProviderSpec{URL: "https://git.example/shop"}}
 	c := holding(t, p)
-	answer := error(gitstore.ErrUnreachable)
+	answer := gitstore.ErrUnreachable
 	r := GitProviderReconciler{Client: c, Secrets: c, Clock: testclock.NewFakePassiveClock(noon), Probe: func(_ context.Context, _ types.NamespacedName, url string) error {
 		if url != p.Spec.URL {
 			t.Errorf("asked %s", url)
