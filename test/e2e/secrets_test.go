@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	. "github.com/onsi/ginkgo/v2"
@@ -93,4 +94,21 @@ func get(ctx context.Context, at string) ([]byte, error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	return io.ReadAll(res.Body)
+}
+
+// gitmirrorCounts is what gitmirror has counted of its own, or why that cannot be read.
+func gitmirrorCounts() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	page, err := get(ctx, world.GitmirrorMetricsURL())
+	if err != nil {
+		return err.Error()
+	}
+	own := ""
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "holdfast_") {
+			own += line
+		}
+	}
+	return own
 }

@@ -52,6 +52,7 @@ var _ = ReportAfterEach(func(report SpecReport) {
 	if report.Failed() && world != nil {
 		AddReportEntry("holder", world.LogTail(cluster.Holder))
 		AddReportEntry("gitmirror", world.LogTail(cluster.Gitmirror))
+		AddReportEntry("gitmirror's counts", gitmirrorCounts())
 	}
 })
 

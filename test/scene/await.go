@@ -34,7 +34,10 @@ func (t *Team) Await(ctx context.Context, what string, done func(context.Context
 	saw := "nothing"
 	err := wait.PollUntilContextTimeout(ctx, lookEvery, t.bound, true, func(ctx context.Context) (bool, error) {
 		ok, now, err := done(ctx)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil: // this look was cut off, and saw nothing
+			return false, nil
+		case err != nil:
 			saw = err.Error()
 			return false, nil
 		}
