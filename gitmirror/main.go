@@ -180,7 +180,7 @@ func wire(mgr ctrl.Manager, s settings, facts *audit.Index, receiver *audit.Serv
 	return errors.Join(
 		mgr.Add(manager.RunnableFunc(mirrorNamed(m, receiver))),
 		mgr.Add(manager.RunnableFunc(controller.WakeOnFirstFact(facts, factsCame))),
-		(&controller.KubeProviderReconciler{Client: mgr.GetClient(), Clock: now, FactsReceived: received}).SetupWithManager(mgr, factsCame),
+		(&controller.KubeProviderReconciler{Client: mgr.GetClient(), Clock: now, FactsReceived: received, ExpectFacts: facts.Expect}).SetupWithManager(mgr, factsCame),
 		(&controller.GitProviderReconciler{Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: now, Probe: m.Probe}).SetupWithManager(mgr),
 		(&controller.WatchRuleReconciler{Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Clock: now}).SetupWithManager(mgr),
 		(&controller.GitTargetReconciler{Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Mirror: m, Clock: now}).SetupWithManager(mgr, targetMoved),

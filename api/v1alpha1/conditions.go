@@ -57,7 +57,7 @@ const (
 
 // Reasons of a KubeProvider.
 const (
-	// ReasonNoAuditEvents: no audit event has arrived since gitmirror started; commits name no author until one does.
+	// ReasonNoAuditEvents: no audit event has ever arrived; commits name no author until one does.
 	ReasonNoAuditEvents Reason = "NoAuditEvents"
 )
 

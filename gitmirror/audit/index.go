@@ -22,6 +22,7 @@ type Index struct {
 
 	mu          sync.Mutex
 	first, last time.Time
+	unexpected  bool
 	listeners   map[chan struct{}]struct{}
 }
 
@@ -94,6 +95,21 @@ func (x *Index) Received() (first, last time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.first, x.last
+}
+
+// Expect says whether audit events are to be expected of a cluster that has sent none since the start; until it is called
+// they are.
+func (x *Index) Expect(facts bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.unexpected = !facts
+}
+
+// Expected says whether the fact about a change may still arrive: one has arrived before, or Expect said so.
+func (x *Index) Expected() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return !x.first.IsZero() || !x.unexpected
 }
 
 // Listen returns a channel that gets a value after facts were added, one for any number of them. Call stop when done.

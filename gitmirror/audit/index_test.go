@@ -77,11 +77,21 @@ func TestIndexIsBounded(t *testing.T) { // B32
 func TestIndexTellsWhenFactsArrived(t *testing.T) { // B39
 	x := NewIndex(10, time.Hour)
 	x.Add([]fact.Reading{{Outcome: fact.NoVersion}}, noon)
+	if !x.Expected() {
+		t.Error("facts are not expected before anybody says so: a change would lose its name after a restart")
+	}
+	x.Expect(false)
+	if x.Expected() {
+		t.Error("facts are expected of a cluster that sends none")
+	}
 	if first, last := x.Received(); !first.IsZero() || !last.IsZero() {
 		t.Errorf("an event that proves nothing counts as a fact: %v, %v", first, last)
 	}
 	x.Add([]fact.Reading{proves("alice", "u1", "41", 0)}, noon.Add(time.Minute))
 	x.Add([]fact.Reading{proves("alice", "u1", "42", 0)}, noon.Add(time.Hour))
+	if !x.Expected() {
+		t.Error("facts are not expected although they arrive")
+	}
 	if first, last := x.Received(); !first.Equal(noon.Add(time.Minute)) || !last.Equal(noon.Add(time.Hour)) {
 		t.Errorf("Received = %v, %v", first, last)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit/join"
 )
 
-// Grace is how long a change waits for its fact once any fact was received; before that no change waits at all.
+// Grace is how long a change waits for its fact where facts are expected; elsewhere no change waits at all.
 const Grace = 3 * time.Second
 
 // maxWaiting bounds the changes that wait for their facts; at the bound the joiner takes no more until some have gone on.
@@ -17,7 +17,7 @@ const maxWaiting = 20_000
 // Facts is what a Joiner asks of an Index.
 type Facts interface {
 	Lookup(key fact.Key) (fact.Fact, bool)
-	Received() (first, last time.Time)
+	Expected() bool
 	Listen() (added <-chan struct{}, stop func())
 }
 
@@ -132,7 +132,7 @@ func (j *Joiner[P]) observe(o observed[P]) join.Event[P] {
 	}
 	if f, ok := j.facts.Lookup(o.key); ok {
 		e.Fact = &f
-	} else if first, _ := j.facts.Received(); !first.IsZero() {
+	} else if j.facts.Expected() {
 		e.Grace = Grace
 	}
 	return e

@@ -155,4 +155,8 @@ func TestKubeProviderWithoutAuditIsReadyAndSaysWhatIsMissing(t *testing.T) { // 
 	if got = KubeProvider(&v1alpha1.KubeProvider{}, true, noon); !status.IsTrue(got.Conditions, v1alpha1.ConditionAuditFactsReceived) {
 		t.Error("AuditFactsReceived is not True with facts")
 	}
+	got = KubeProvider(&v1alpha1.KubeProvider{Status: got}, false, noon)
+	if audit = status.Get(got.Conditions, v1alpha1.ConditionAuditFactsReceived); audit.Status != metav1.ConditionTrue || !strings.Contains(audit.Message, "none has since") {
+		t.Errorf("after a restart AuditFactsReceived is %s: %q", audit.Status, audit.Message)
+	}
 }

@@ -25,15 +25,19 @@ func Rule(r *v1alpha1.WatchRule, found Fault, now time.Time) v1alpha1.WatchRuleS
 	}
 }
 
-// KubeProvider returns the whole status of a KubeProvider. A cluster whose audit events do not arrive is mirrored all the
-// same, so it stays Ready and AuditFactsReceived says what is missing.
+// KubeProvider returns the whole status of a KubeProvider, given whether an audit event has arrived since the start. A
+// cluster whose audit events do not arrive is mirrored all the same, so it stays Ready and AuditFactsReceived says what is
+// missing. Once True, that condition stays: a cluster that has sent events is expected to send more.
 func KubeProvider(p *v1alpha1.KubeProvider, factsReceived bool, now time.Time) v1alpha1.KubeProviderStatus {
 	l := on(p.Status.Conditions, p.Generation, now)
-	if factsReceived {
+	switch {
+	case factsReceived:
 		l.set(v1alpha1.ConditionAuditFactsReceived, Fault{}, "audit events arrive")
-	} else {
+	case status.IsTrue(p.Status.Conditions, v1alpha1.ConditionAuditFactsReceived):
+		l.set(v1alpha1.ConditionAuditFactsReceived, Fault{}, "audit events have arrived; none has since gitmirror started last")
+	default:
 		status.Set(&l.conds, v1alpha1.ConditionAuditFactsReceived, metav1.ConditionFalse, v1alpha1.ReasonNoAuditEvents, p.Generation, now,
-			"no audit event has arrived since gitmirror started; until one does, commits name no author. "+
+			"no audit event has ever arrived; until one does, commits name no author. "+
 				"Point the API server's --audit-webhook-config-file at gitmirror's audit address")
 	}
 	return v1alpha1.KubeProviderStatus{

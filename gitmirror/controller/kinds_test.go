@@ -266,6 +266,34 @@ func TestAProviderIsAskedAgainAfterAMinute(t *testing.T) {
 	}
 }
 
+func TestFactsAreExpectedOfAClusterThatEverSentOne(t *testing.T) {
+	provider := func(name string) *v1alpha1.KubeProvider {
+		return &v1alpha1.KubeProvider{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	c := holding(t, provider("web"), provider("fresh"))
+	received, expected := false, true
+	pass := func(name string) {
+		r := KubeProviderReconciler{Client: c, Clock: testclock.NewFakePassiveClock(noon), FactsReceived: func() bool { return received }, ExpectFacts: func(e bool) { expected = e }}
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pass("web"); expected {
+		t.Error("expected before any arrived: every edit would wait in vain")
+	}
+	received = true
+	if pass("web"); !expected {
+		t.Error("not expected although they arrive")
+	}
+	received = false // gitmirror was restarted
+	if pass("web"); !expected {
+		t.Error("forgotten by a restart: the first edit after it would have no name")
+	}
+	if pass("fresh"); !expected {
+		t.Error("forgotten for another object about the same cluster")
+	}
+}
+
 func TestEachRefusedEditHasAnEventOfItsOwn(t *testing.T) {
 	c := holding(t, target("web", "repo"))
 	ids := 0

@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -12,6 +14,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit"
 	"github.com/holdfast-gitops/holdfast/gitmirror/conditions"
+	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
 // KubeProviderReconciler says on each KubeProvider whether audit events arrive.
@@ -20,6 +23,8 @@ type KubeProviderReconciler struct {
 	Clock clock.PassiveClock
 	// FactsReceived says whether an audit event has arrived since the start.
 	FactsReceived func() bool
+	// ExpectFacts is told whether events are to be expected, because some have arrived at any time.
+	ExpectFacts func(bool)
 }
 
 // +kubebuilder:rbac:groups=holdfast.dev,resources=kubeproviders,verbs=get;list;watch
@@ -32,6 +37,14 @@ func (r *KubeProviderReconciler) Reconcile(ctx context.Context, req ctrl.Request
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	next := conditions.KubeProvider(&p, r.FactsReceived(), r.Clock.Now().UTC())
+	var all v1alpha1.KubeProviderList
+	if err := r.List(ctx, &all); err != nil {
+		return ctrl.Result{}, fmt.Errorf("list KubeProviders: %w", err)
+	}
+	r.ExpectFacts(status.IsTrue(next.Conditions, v1alpha1.ConditionAuditFactsReceived) ||
+		slices.ContainsFunc(all.Items, func(p v1alpha1.KubeProvider) bool {
+			return status.IsTrue(p.Status.Conditions, v1alpha1.ConditionAuditFactsReceived)
+		}))
 	return again(writeStatus(ctx, r.Client, "KubeProvider", &p, p.Status, next))
 }
 

@@ -39,7 +39,6 @@ var (
 type facts struct {
 	mu    sync.Mutex
 	known map[fact.Key]fact.Fact
-	first time.Time // when the first arrived
 	added map[chan struct{}]bool
 }
 
@@ -50,10 +49,10 @@ func (f *facts) Lookup(k fact.Key) (fact.Fact, bool) {
 	return found, ok
 }
 
-func (f *facts) Received() (first, last time.Time) {
+func (f *facts) Expected() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.first, f.first
+	return len(f.known) > 0
 }
 
 func (f *facts) Listen() (<-chan struct{}, func()) {
@@ -69,9 +68,6 @@ func (f *facts) say(object, version, user string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.known[fact.Key{UID: types.UID(object), ResourceVersion: version}] = fact.Fact{Username: user, At: time.Now().UTC()}
-	if f.first.IsZero() {
-		f.first = time.Now()
-	}
 	for c := range f.added {
 		select {
 		case c <- struct{}{}:
