@@ -41,6 +41,10 @@ const (
 	// ConditionHeld on a trigger is True while the Kustomization applies nothing on its own: it is suspended under our field
 	// manager and that suspend is handled, or it is resumed for a recorded operation that is followed.
 	ConditionHeld ConditionType = "Held"
+
+	// ConditionHolderAvailable on a trigger is False when no holder answers; then Held says only how it was. gitmirror
+	// writes it.
+	ConditionHolderAvailable ConditionType = "HolderAvailable"
 )
 
 // Reasons that several kinds use.
@@ -135,8 +139,38 @@ const (
 	// ReasonUnsupportedSource: the Kustomization's source is not a GitRepository that follows a branch.
 	ReasonUnsupportedSource Reason = "UnsupportedSource"
 
-	// ReasonHeldByAnotherTrigger: the Kustomization's held-by annotation names another trigger.
+	// ReasonHeldByAnotherTrigger: another trigger holds the Kustomization, or is before this one in line for it.
 	ReasonHeldByAnotherTrigger Reason = "HeldByAnotherTrigger"
+
+	// ReasonNamespaceNotAuthorized: the KubeProvider's accessFrom does not admit this namespace.
+	ReasonNamespaceNotAuthorized Reason = "NamespaceNotAuthorized"
+
+	// ReasonSuspendOwnedElsewhere: another field manager applies spec.suspend; take it out there to let this trigger hold.
+	ReasonSuspendOwnedElsewhere Reason = "SuspendOwnedElsewhere"
+
+	// ReasonSelfManaged: the Kustomization manages what the hold stands on, and the trigger does not say that this is meant.
+	ReasonSelfManaged Reason = "SelfManaged"
+)
+
+// Reasons of a trigger's Ready condition, besides those of Configured and Held.
+const (
+	// ReasonOperationUnresolved: an operation is not over after five minutes; the message says what is awaited.
+	ReasonOperationUnresolved Reason = "OperationUnresolved"
+
+	// ReasonSpecNotApplied: the Kustomization's spec changed since the last operation, and no operation has applied it.
+	ReasonSpecNotApplied Reason = "SpecNotApplied"
+)
+
+// Reasons that say who acts.
+const (
+	// ReasonStandby: another holder acts, because its controller leads or matches the Kustomization's labels.
+	ReasonStandby Reason = "Standby"
+
+	// ReasonHolderMissing: no holder answers; the Kustomization stays as it is.
+	ReasonHolderMissing Reason = "HolderMissing"
+
+	// ReasonHolderRunning: a holder answers.
+	ReasonHolderRunning Reason = "HolderRunning"
 )
 
 // Reasons of a trigger's Held condition.
@@ -164,6 +198,21 @@ const (
 
 	// ReasonReleased: the Kustomization was handed back.
 	ReasonReleased Reason = "Released"
+
+	// ReasonReleaseFailed: the Kustomization could not be handed back in ten minutes, and was let go as it is.
+	ReasonReleaseFailed Reason = "ReleaseFailed"
+
+	// ReasonOperationUnfollowed: nobody watched an operation for a minute, so what it applied is not known to be all.
+	ReasonOperationUnfollowed Reason = "OperationUnfollowed"
+
+	// ReasonApplyUnresolved: an operation is not over after five minutes.
+	ReasonApplyUnresolved Reason = "ApplyUnresolved"
+
+	// ReasonApplyRequestFailed: a request could not be started.
+	ReasonApplyRequestFailed Reason = "ApplyRequestFailed"
+
+	// ReasonApplierDeleted: a held Kustomization is being deleted; the message says what becomes of its objects.
+	ReasonApplierDeleted Reason = "ApplierDeleted"
 
 	// ReasonApplied: an operation ended Succeeded.
 	ReasonApplied Reason = "Applied"

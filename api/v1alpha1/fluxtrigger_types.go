@@ -19,7 +19,44 @@ type FluxTriggerSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",message="quietPeriod must be between 0s and 1h"
 	// +optional
 	QuietPeriod *metav1.Duration `json:"quietPeriod,omitempty"`
+
+	// OnDelete says what becomes of what the Kustomization applied when the Kustomization is deleted while it is held. Flux
+	// itself leaves everything in place then, because a suspended Kustomization prunes nothing. Resume (default) lets Flux do
+	// what the Kustomization's own deletionPolicy and prune say. Orphan leaves everything in place.
+	// +kubebuilder:default=Resume
+	// +optional
+	OnDelete OnDelete `json:"onDelete,omitempty"`
+
+	// SelfManaged says whether a Kustomization may be held that manages what the hold stands on: the controllers of Flux,
+	// the kinds of Flux and Holdfast, or Holdfast itself. A fault in any of these could then not be mended through Git.
+	// Refuse (default) does not hold it; Allow does.
+	// +kubebuilder:default=Refuse
+	// +optional
+	SelfManaged SelfManaged `json:"selfManaged,omitempty"`
 }
+
+// OnDelete says what becomes of what a held Kustomization applied, when it is deleted.
+// +kubebuilder:validation:Enum=Resume;Orphan
+type OnDelete string
+
+// What a deletion may do.
+const (
+	// OnDeleteResume: Flux does what spec.deletionPolicy and spec.prune of the Kustomization say.
+	OnDeleteResume OnDelete = "Resume"
+
+	// OnDeleteOrphan: everything stays in place.
+	OnDeleteOrphan OnDelete = "Orphan"
+)
+
+// SelfManaged says whether what the hold stands on may be held.
+// +kubebuilder:validation:Enum=Refuse;Allow
+type SelfManaged string
+
+// Answers to a Kustomization that manages what the hold stands on.
+const (
+	SelfManagedRefuse SelfManaged = "Refuse"
+	SelfManagedAllow  SelfManaged = "Allow"
+)
 
 // NamespacedReference names an object in a namespace.
 type NamespacedReference struct {
@@ -37,11 +74,14 @@ type NamespacedReference struct {
 }
 
 // ApplyReason says why an apply is asked for. Of several the strongest is named.
-// +kubebuilder:validation:Enum=ForeignCommit;Publish;CatchUp
+// +kubebuilder:validation:Enum=Manual;ForeignCommit;Publish;CatchUp
 type ApplyReason string
 
 // Reasons to apply, strongest first.
 const (
+	// ApplyManual: a person asked, by the annotation holdfast.dev/requestedAt on the trigger.
+	ApplyManual ApplyReason = "Manual"
+
 	// ApplyForeignCommit: somebody else pushed to the branch.
 	ApplyForeignCommit ApplyReason = "ForeignCommit"
 
@@ -74,8 +114,27 @@ type ApplyRequest struct {
 	RequestedAt metav1.Time `json:"requestedAt"`
 }
 
+// OperationOrigin says where an operation comes from.
+// +kubebuilder:validation:Enum=Request;Manual;External;Deletion
+type OperationOrigin string
+
+// Origins of an operation.
+const (
+	// OriginRequest: gitmirror asked for it.
+	OriginRequest OperationOrigin = "Request"
+
+	// OriginManual: a person asked for it, by annotation.
+	OriginManual OperationOrigin = "Manual"
+
+	// OriginExternal: somebody else resumed the Kustomization, and nobody asked the holder.
+	OriginExternal OperationOrigin = "External"
+
+	// OriginDeletion: the Kustomization is being deleted, and resumed so that Flux may prune.
+	OriginDeletion OperationOrigin = "Deletion"
+)
+
 // OperationPhase is how far an operation is.
-// +kubebuilder:validation:Enum=Requested;Running;Settling;Succeeded;Failed
+// +kubebuilder:validation:Enum=Requested;Running;Settling;Unresolved;Succeeded;Failed
 type OperationPhase string
 
 // Phases of an operation, in order; the last two are final.
@@ -88,6 +147,10 @@ const (
 
 	// OperationSettling: the suspend is sent, and kustomize-controller has not handled it yet.
 	OperationSettling OperationPhase = "Settling"
+
+	// OperationUnresolved: as Settling, for longer than five minutes since the record, or for a resume nobody recorded.
+	// It is followed all the same.
+	OperationUnresolved OperationPhase = "Unresolved"
 
 	// OperationSucceeded: the commit was applied.
 	OperationSucceeded OperationPhase = "Succeeded"
@@ -124,17 +187,28 @@ type Baseline struct {
 
 // Operation is one apply, from its record to its end. It is recorded before anything is resumed.
 type Operation struct {
-	// RequestID is the request this operation carries out.
-	RequestID string `json:"requestID"`
+	// RequestID is the request this operation carries out; absent when nobody requested it.
+	// +optional
+	RequestID string `json:"requestID,omitempty"`
+
+	// Origin says where the operation comes from.
+	Origin OperationOrigin `json:"origin"`
+
+	// By is who resumed the Kustomization, as the field manager that wrote spec.suspend. Only of External operations.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	By string `json:"by,omitempty"`
 
 	// Phase the operation is in.
 	Phase OperationPhase `json:"phase"`
 
-	// Reason of the request.
-	Reason ApplyReason `json:"reason"`
+	// Reason to apply; absent when nobody asked.
+	// +optional
+	Reason ApplyReason `json:"reason,omitempty"`
 
-	// Commit to apply, as a full hash.
-	Commit string `json:"commit"`
+	// Commit to apply, as a full hash. Of an External operation it is what was applied, once that is known.
+	// +optional
+	Commit string `json:"commit,omitempty"`
 
 	// Token is the requestedAt value the Kustomization is resumed with. It is the operation's identity.
 	Token string `json:"token"`
@@ -145,6 +219,28 @@ type Operation struct {
 
 	// ApplierUID is the Kustomization's uid.
 	ApplierUID string `json:"applierUID"`
+
+	// SourceRef is namespace and name of the GitRepository the commit comes from. One operation runs at a time for each.
+	// +optional
+	SourceRef string `json:"sourceRef,omitempty"`
+
+	// FreezeToken is the requestedAt value with which that GitRepository was suspended for this operation; absent: it was
+	// not. It is let go before the operation ends.
+	// +optional
+	FreezeToken string `json:"freezeToken,omitempty"`
+
+	// SpecDigest tells which spec of the Kustomization the operation applies; spec.suspend does not count.
+	// +optional
+	SpecDigest string `json:"specDigest,omitempty"`
+
+	// Controller is the process of kustomize-controller that led when the operation was last resumed or suspended, as its
+	// Lease names it; absent where there is no leader election.
+	// +optional
+	Controller string `json:"controller,omitempty"`
+
+	// Abandoned is the reason that has decided the verdict before the end: what is left is to suspend and to wait.
+	// +optional
+	Abandoned Reason `json:"abandoned,omitempty"`
 
 	// Before is what the Kustomization's status said before the resume.
 	Before Baseline `json:"before"`
@@ -171,7 +267,7 @@ type Operation struct {
 }
 
 // RequestOutcome is the answer to a request.
-// +kubebuilder:validation:Enum=Succeeded;Failed;Stale;Rejected;RequestFailed
+// +kubebuilder:validation:Enum=Succeeded;Failed;Current;Stale;Rejected;RequestFailed
 type RequestOutcome string
 
 // Answers to a request.
@@ -181,6 +277,9 @@ const (
 
 	// OutcomeFailed: the operation named failed.
 	OutcomeFailed RequestOutcome = "Failed"
+
+	// OutcomeCurrent: the commit was applied before, to this very spec; nothing was done.
+	OutcomeCurrent RequestOutcome = "Current"
 
 	// OutcomeStale: the branch moved past the commit before it was applied.
 	OutcomeStale RequestOutcome = "Stale"
@@ -224,14 +323,15 @@ type TriggerSource struct {
 	Branch string `json:"branch"`
 }
 
-// FluxTriggerStatus is the protocol between gitmirror and the holder. gitmirror writes request; the holder writes the rest.
+// FluxTriggerStatus is the protocol between gitmirror and the holder. gitmirror writes request and the condition
+// HolderAvailable; the holder writes the rest.
 // Each writes by server-side apply under its own field manager, guarded by the resourceVersion it read.
 type FluxTriggerStatus struct {
 	// ObservedGeneration is the generation the conditions speak of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready, Reconciling, Stalled, Configured, Held.
+	// Conditions: Ready, Reconciling, Stalled, Configured, Held, HolderAvailable.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -253,7 +353,25 @@ type FluxTriggerStatus struct {
 	// +optional
 	LastHandledRequest *HandledRequest `json:"lastHandledRequest,omitempty"`
 
-	// History is the last 20 finished operations, newest first.
+	// LastHandledManual is the answer to the newest annotation holdfast.dev/requestedAt; its id is made from the value.
+	// +optional
+	LastHandledManual *HandledRequest `json:"lastHandledManual,omitempty"`
+
+	// AtRest is what the Kustomization's status said when it was last found held. If it moves while held, something ran
+	// that nobody recorded.
+	// +optional
+	AtRest *Baseline `json:"atRest,omitempty"`
+
+	// BehindSince is since when the source has held a commit that is not applied, UTC; absent: it is.
+	// +optional
+	BehindSince *metav1.Time `json:"behindSince,omitempty"`
+
+	// Holder is namespace and name of the Lease by which the holder that acts shows that it is alive.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Holder string `json:"holder,omitempty"`
+
+	// History is the last 20 finished operations that changed something or failed, newest first.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
@@ -268,6 +386,7 @@ type FluxTriggerStatus struct {
 // +kubebuilder:printcolumn:name="Held",type=string,JSONPath=`.status.conditions[?(@.type=="Held")].reason`
 // +kubebuilder:printcolumn:name="Operation",type=string,JSONPath=`.status.operation.phase`
 // +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.status.operation.commit`
+// +kubebuilder:printcolumn:name="Behind",type=date,JSONPath=`.status.behindSince`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -210,6 +210,20 @@ func (in *FluxTriggerStatus) DeepCopyInto(out *FluxTriggerStatus) {
 		*out = new(HandledRequest)
 		**out = **in
 	}
+	if in.LastHandledManual != nil {
+		in, out := &in.LastHandledManual, &out.LastHandledManual
+		*out = new(HandledRequest)
+		**out = **in
+	}
+	if in.AtRest != nil {
+		in, out := &in.AtRest, &out.AtRest
+		*out = new(Baseline)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.BehindSince != nil {
+		in, out := &in.BehindSince, &out.BehindSince
+		*out = (*in).DeepCopy()
+	}
 	if in.History != nil {
 		in, out := &in.History, &out.History
 		*out = make([]Operation, len(*in))

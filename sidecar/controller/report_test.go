@@ -25,7 +25,7 @@ func TestTheStatusBodyHoldsAllTheHolderOwnsAndNothingElse(t *testing.T) {
 			{Type: "HolderAvailable", Status: "True", Reason: "Mine", LastTransitionTime: at},
 		},
 		Request:   &v1alpha1.ApplyRequest{ID: "r1", RequestedAt: at},
-		Operation: &v1alpha1.Operation{RequestID: "r1", Phase: "Requested", Reason: "Publish", Commit: "c", Token: "t", ApplierUID: "k", RequestedAt: at},
+		Operation: &v1alpha1.Operation{RequestID: "r1", Origin: "Request", Phase: "Requested", Reason: "Publish", Commit: "c", Token: "t", ApplierUID: "k", RequestedAt: at},
 	})
 	body, err := statusapply.Body("FluxTrigger", trigger, &own)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestTheStatusBodyHoldsAllTheHolderOwnsAndNothingElse(t *testing.T) {
 				"type": "Held", "status": "True", "reason": "Suspended", "message": "", "lastTransitionTime": "2026-03-01T10:00:00Z",
 			}},
 			"operation": map[string]any{
-				"requestID": "r1", "phase": "Requested", "reason": "Publish", "commit": "c", "token": "t", "applierUID": "k",
+				"requestID": "r1", "origin": "Request", "phase": "Requested", "reason": "Publish", "commit": "c", "token": "t", "applierUID": "k",
 				"before": map[string]any{}, "requestedAt": "2026-03-01T10:00:00Z",
 			},
 		},

@@ -32,6 +32,7 @@ func (s Seen) serve() Action {
 	}
 	op := v1alpha1.Operation{
 		RequestID:   req.ID,
+		Origin:      v1alpha1.OriginRequest,
 		Phase:       v1alpha1.OperationRequested,
 		Reason:      req.Reason,
 		Commit:      req.Commit,

@@ -185,7 +185,7 @@ func operation(phase v1alpha1.OperationPhase) edit {
 	return func(s *Seen) {
 		request("r1", c1)(s)
 		op := &v1alpha1.Operation{
-			RequestID: "r1", Phase: phase, Reason: v1alpha1.ApplyPublish, Commit: c1, Token: t1,
+			RequestID: "r1", Origin: v1alpha1.OriginRequest, Phase: phase, Reason: v1alpha1.ApplyPublish, Commit: c1, Token: t1,
 			ApplierUID: "k-uid", Before: BaselineOf(s.Kustomization), RequestedAt: instant(now),
 		}
 		if phase != v1alpha1.OperationRequested {
