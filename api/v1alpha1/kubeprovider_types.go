@@ -8,9 +8,31 @@ type KubeProviderSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self",message="inCluster must be true"
 	InCluster bool `json:"inCluster"`
 
+	// AccessFrom names the namespaces whose GitTargets and triggers may use this cluster. Absent, every namespace may.
+	// +optional
+	AccessFrom *AccessFrom `json:"accessFrom,omitempty"`
+
 	// AllowCrossNamespace grants every namespace powers outside itself. Nothing is granted by default.
 	// +optional
 	AllowCrossNamespace CrossNamespaceGrants `json:"allowCrossNamespace,omitzero"`
+}
+
+// AccessFrom admits namespaces by their labels. It has the shape of Flux's acl.AccessFrom.
+type AccessFrom struct {
+	// NamespaceSelectors admit a namespace when one of them fits its labels. An empty list admits none.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	NamespaceSelectors []NamespaceSelector `json:"namespaceSelectors"`
+}
+
+// NamespaceSelector fits namespaces by their labels.
+type NamespaceSelector struct {
+	// MatchLabels are labels a namespace must have, all of them. Without any, the selector fits every namespace.
+	// The label kubernetes.io/metadata.name, which every namespace has, picks one by its name.
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a label's key has at most 317 characters and its value at most 63"
+	// +optional
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 }
 
 // CrossNamespaceGrants are powers an administrator hands to every namespace; they are a delegation, not the owner's consent.

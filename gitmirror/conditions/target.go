@@ -2,7 +2,6 @@ package conditions
 
 import (
 	"fmt"
-	"path"
 	"strings"
 	"time"
 
@@ -46,22 +45,12 @@ func Validate(s TargetSeen) Fault {
 	case s.Provider == nil:
 		return Fault{Reason: v1alpha1.ReasonGitProviderNotFound, Message: fmt.Sprintf(
 			"spec.gitProviderRef names GitProvider %q, which does not exist in this namespace; create it or name another", spec.GitProviderRef.Name)}
-	case !allows(s.Provider.Spec.AllowedBranches, spec.Branch):
+	case !binding.AllowsBranch(s.Provider, spec.Branch):
 		return Fault{Reason: v1alpha1.ReasonBranchNotAllowed, Message: fmt.Sprintf(
 			"spec.branch is %q, and GitProvider %q allows only %s; add it to spec.allowedBranches there or write another branch",
 			spec.Branch, spec.GitProviderRef.Name, strings.Join(s.Provider.Spec.AllowedBranches, ", "))}
 	}
 	return Fault{}
-}
-
-// allows says whether one of the globs admits the branch. A glob that does not parse admits nothing.
-func allows(globs []string, branch string) bool {
-	for _, g := range globs {
-		if ok, err := path.Match(g, branch); err == nil && ok {
-			return true
-		}
-	}
-	return false
 }
 
 // Target returns the whole status of a GitTarget.

@@ -29,6 +29,10 @@ type Verdict struct {
 	// Reason is Succeeded when bound, else NotReferenced, NotBound or SourceMismatch.
 	Reason v1alpha1.Reason
 
+	// Refused: GitTargets name the trigger, and somebody has to change something before any of them binds it. False while
+	// one of them cannot be judged yet.
+	Refused bool
+
 	// Message names every GitTarget that names the trigger, and what is wrong with it.
 	Message string
 }
@@ -37,9 +41,11 @@ type Verdict struct {
 //
 // Candidates in other namespaces, being deleted, or naming another trigger do not count. When none is left the verdict is
 // NotReferenced. One that writes the source binds the trigger, whatever the others do. Otherwise one that cannot be judged
-// yet makes it NotBound, which time may heal, and only when each of them is wrong is it SourceMismatch.
+// yet makes it NotBound, which time may heal. When each of them is refused, it is SourceMismatch if each writes something
+// else than the applier fetches, and NotBound, refused, otherwise.
 func Judge(trigger *v1alpha1.FluxTrigger, source *Source, candidates []Candidate) Verdict {
 	var bound, unknown, wrong []string
+	mismatch := true
 	for _, c := range candidates {
 		if !names(c.Target, trigger) {
 			continue
@@ -51,6 +57,7 @@ func Judge(trigger *v1alpha1.FluxTrigger, source *Source, candidates []Candidate
 			unknown = append(unknown, why)
 		default:
 			wrong = append(wrong, why)
+			mismatch = mismatch && fate == mismatched
 		}
 	}
 	slices.Sort(bound)
@@ -65,8 +72,10 @@ func Judge(trigger *v1alpha1.FluxTrigger, source *Source, candidates []Candidate
 		return Verdict{Bound: true, Reason: v1alpha1.ReasonSucceeded, Message: m}
 	case len(unknown) > 0:
 		return Verdict{Reason: v1alpha1.ReasonNotBound, Message: strings.Join(all, "; ")}
+	case len(wrong) > 0 && mismatch:
+		return Verdict{Reason: v1alpha1.ReasonSourceMismatch, Refused: true, Message: strings.Join(all, "; ")}
 	case len(wrong) > 0:
-		return Verdict{Reason: v1alpha1.ReasonSourceMismatch, Message: strings.Join(all, "; ")}
+		return Verdict{Reason: v1alpha1.ReasonNotBound, Refused: true, Message: strings.Join(all, "; ")}
 	}
 	return Verdict{
 		Reason:  v1alpha1.ReasonNotReferenced,
@@ -85,7 +94,8 @@ func names(target v1alpha1.GitTarget, trigger *v1alpha1.FluxTrigger) bool {
 type fate int
 
 const (
-	refused fate = iota
+	refused    fate = iota
+	mismatched      // refused because it writes something else than the applier fetches
 	undecided
 	fits
 )
@@ -99,13 +109,16 @@ func judge(c Candidate, trigger *v1alpha1.FluxTrigger, source *Source) (fate, st
 		return refused, fmt.Sprintf("GitTarget %s mirrors KubeProvider %s (spec.kubeProviderRef), and the applier is in %s", name, mirrored, held)
 	case c.Provider == nil:
 		return undecided, fmt.Sprintf("GitTarget %s names GitProvider %s (spec.gitProviderRef), which does not exist", name, spec.GitProviderRef.Name)
+	case !AllowsBranch(c.Provider, spec.Branch):
+		return refused, fmt.Sprintf("GitTarget %s writes branch %s (spec.branch), which GitProvider %s does not allow (spec.allowedBranches)",
+			name, spec.Branch, c.Provider.Name)
 	case source == nil:
 		return undecided, fmt.Sprintf("GitTarget %s waits until it is known what the applier fetches", name)
 	case !repourl.Same(c.Provider.Spec.URL, source.URL):
-		return refused, fmt.Sprintf("GitTarget %s writes %s (GitProvider %s, spec.url), and the applier fetches %s",
+		return mismatched, fmt.Sprintf("GitTarget %s writes %s (GitProvider %s, spec.url), and the applier fetches %s",
 			name, shown(c.Provider.Spec.URL), c.Provider.Name, shown(source.URL))
 	case spec.Branch != source.Branch:
-		return refused, fmt.Sprintf("GitTarget %s writes branch %s (spec.branch), and the applier follows %s", name, spec.Branch, source.Branch)
+		return mismatched, fmt.Sprintf("GitTarget %s writes branch %s (spec.branch), and the applier follows %s", name, spec.Branch, source.Branch)
 	}
 	return fits, ""
 }

@@ -27,7 +27,7 @@ func target(name string, edits ...func(*Candidate)) Candidate {
 		},
 		Provider: &v1alpha1.GitProvider{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "repo"},
-			Spec:       v1alpha1.GitProviderSpec{URL: "https://git.example/team/app"},
+			Spec:       v1alpha1.GitProviderSpec{URL: "https://git.example/team/app", AllowedBranches: []string{"main", "dev"}},
 		},
 	}
 	for _, e := range edits {
@@ -43,6 +43,7 @@ func otherCluster(c *Candidate) { c.Target.Spec.KubeProviderRef.Name = "edge" }
 func sameCluster(c *Candidate)  { c.Target.Spec.KubeProviderRef.Name = "default" }
 func elsewhere(c *Candidate)    { c.Target.Namespace = "other" }
 func otherTrigger(c *Candidate) { c.Target.Spec.ApplyTriggerRef.Name = "app2" }
+func notAllowed(c *Candidate)   { c.Target.Spec.Branch = "wild" }
 func noTrigger(c *Candidate)    { c.Target.Spec.ApplyTriggerRef = nil }
 func deleting(c *Candidate) {
 	c.Target.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
@@ -55,28 +56,33 @@ func TestJudge(t *testing.T) {
 		source     *Source
 		candidates []Candidate
 		want       v1alpha1.Reason
+		refused    bool
 		says       []string
 	}{
-		{"nobody names it", source, nil, v1alpha1.ReasonNotReferenced, []string{"spec.applyTriggerRef"}},
-		{"a target that writes what is fetched binds it", source, []Candidate{target("a")}, v1alpha1.ReasonSucceeded, []string{"a"}},
-		{"an absent kubeProviderRef is default", source, []Candidate{target("a", sameCluster)}, v1alpha1.ReasonSucceeded, nil},
-		{"one that fits is enough, and the others are named", source, []Candidate{target("b", otherBranch), target("a")}, v1alpha1.ReasonSucceeded, []string{"bound by GitTarget a", "GitTarget b"}},
-		{"another branch", source, []Candidate{target("a", otherBranch)}, v1alpha1.ReasonSourceMismatch, []string{"spec.branch", "dev", "main"}},
-		{"another repository", source, []Candidate{target("a", otherRepo)}, v1alpha1.ReasonSourceMismatch, []string{"spec.url", "git.example/team/other"}},
-		{"another cluster", source, []Candidate{target("a", otherCluster)}, v1alpha1.ReasonSourceMismatch, []string{"spec.kubeProviderRef", "edge"}},
-		{"a missing GitProvider may still come", source, []Candidate{target("a", noProvider)}, v1alpha1.ReasonNotBound, []string{"spec.gitProviderRef", "repo"}},
-		{"an unknown source may still come", nil, []Candidate{target("a")}, v1alpha1.ReasonNotBound, []string{"GitTarget a"}},
-		{"one undecided outweighs one refused, and both are named", source, []Candidate{target("b", otherBranch), target("a", noProvider)}, v1alpha1.ReasonNotBound, []string{"GitTarget a", "GitTarget b"}},
-		{"a target in another namespace does not count", source, []Candidate{target("a", elsewhere)}, v1alpha1.ReasonNotReferenced, nil},
-		{"a target of another trigger does not count", source, []Candidate{target("a", otherTrigger)}, v1alpha1.ReasonNotReferenced, nil},
-		{"a target of no trigger does not count", source, []Candidate{target("a", noTrigger)}, v1alpha1.ReasonNotReferenced, nil},
-		{"a target being deleted does not count", source, []Candidate{target("a", deleting)}, v1alpha1.ReasonNotReferenced, nil},
+		{"nobody names it", source, nil, v1alpha1.ReasonNotReferenced, false, []string{"spec.applyTriggerRef"}},
+		{"a target that writes what is fetched binds it", source, []Candidate{target("a")}, v1alpha1.ReasonSucceeded, false, []string{"a"}},
+		{"an absent kubeProviderRef is default", source, []Candidate{target("a", sameCluster)}, v1alpha1.ReasonSucceeded, false, nil},
+		{"one that fits is enough, and the others are named", source, []Candidate{target("b", otherBranch), target("a")}, v1alpha1.ReasonSucceeded, false, []string{"bound by GitTarget a", "GitTarget b"}},
+		{"another branch", source, []Candidate{target("a", otherBranch)}, v1alpha1.ReasonSourceMismatch, true, []string{"spec.branch", "dev", "main"}},
+		{"another repository", source, []Candidate{target("a", otherRepo)}, v1alpha1.ReasonSourceMismatch, true, []string{"spec.url", "git.example/team/other"}},
+		{"another cluster", source, []Candidate{target("a", otherCluster)}, v1alpha1.ReasonNotBound, true, []string{"spec.kubeProviderRef", "edge"}},
+		{"another cluster, whatever is fetched", nil, []Candidate{target("a", otherCluster)}, v1alpha1.ReasonNotBound, true, []string{"edge"}},
+		{"a branch its GitProvider does not allow", source, []Candidate{target("a", notAllowed)}, v1alpha1.ReasonNotBound, true, []string{"wild", "spec.allowedBranches"}},
+		{"refused for several reasons", source, []Candidate{target("b", otherRepo), target("a", otherCluster)}, v1alpha1.ReasonNotBound, true, []string{"GitTarget a", "GitTarget b"}},
+		{"refused by the source alone", source, []Candidate{target("b", otherRepo), target("a", otherBranch)}, v1alpha1.ReasonSourceMismatch, true, []string{"GitTarget a", "GitTarget b"}},
+		{"a missing GitProvider may still come", source, []Candidate{target("a", noProvider)}, v1alpha1.ReasonNotBound, false, []string{"spec.gitProviderRef", "repo"}},
+		{"an unknown source may still come", nil, []Candidate{target("a")}, v1alpha1.ReasonNotBound, false, []string{"GitTarget a"}},
+		{"one undecided outweighs one refused, and both are named", source, []Candidate{target("b", otherBranch), target("a", noProvider)}, v1alpha1.ReasonNotBound, false, []string{"GitTarget a", "GitTarget b"}},
+		{"a target in another namespace does not count", source, []Candidate{target("a", elsewhere)}, v1alpha1.ReasonNotReferenced, false, nil},
+		{"a target of another trigger does not count", source, []Candidate{target("a", otherTrigger)}, v1alpha1.ReasonNotReferenced, false, nil},
+		{"a target of no trigger does not count", source, []Candidate{target("a", noTrigger)}, v1alpha1.ReasonNotReferenced, false, nil},
+		{"a target being deleted does not count", source, []Candidate{target("a", deleting)}, v1alpha1.ReasonNotReferenced, false, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Judge(trigger(), tt.source, tt.candidates)
-			if got.Reason != tt.want || got.Bound != (tt.want == v1alpha1.ReasonSucceeded) {
-				t.Errorf("got %+v, want %s", got, tt.want)
+			if got.Reason != tt.want || got.Bound != (tt.want == v1alpha1.ReasonSucceeded) || got.Refused != tt.refused {
+				t.Errorf("got %+v, want %s, refused %t", got, tt.want, tt.refused)
 			}
 			for _, s := range tt.says {
 				if !strings.Contains(got.Message, s) {

@@ -20,6 +20,7 @@ func TestWhatIsLeftOutIsFilledIn(t *testing.T) {
 	}{
 		{"a KubeProvider grants nothing", "KubeProvider", `{inCluster: true}`, `{inCluster: true}`},
 		{"nor does one that begins to", "KubeProvider", `{inCluster: true, allowCrossNamespace: {}}`, `{inCluster: true, allowCrossNamespace: {appliers: false}}`},
+		{"one that admits nobody stays so", "KubeProvider", `{inCluster: true, accessFrom: {namespaceSelectors: []}}`, `{inCluster: true, accessFrom: {namespaceSelectors: []}}`},
 		{"a GitProvider admits main, and Holdfast commits", "GitProvider", `{url: "https://g/a"}`,
 			`{url: "https://g/a", allowedBranches: [main], commit: {committer: {name: Holdfast, email: holdfast@holdfast.invalid}}}`},
 		{"also where commit is empty", "GitProvider", `{url: "https://g/a", allowedBranches: [x], commit: {}}`,

@@ -62,6 +62,7 @@ func TestOneWordListsEverythingOfHoldfast(t *testing.T) {
 func TestKubectlExplainsAField(t *testing.T) {
 	for field, sentence := range map[string]string{
 		"kubeprovider.spec.allowCrossNamespace.appliers": "Appliers lets a trigger name a Kustomization in another namespace, such as flux-system.",
+		"kubeprovider.spec.accessFrom":                   "AccessFrom names the namespaces whose GitTargets and triggers may use this cluster. Absent, every namespace may.",
 		"gitprovider.spec.secretRef":                     "SecretRef names a Secret in this namespace with the credentials: keys username and password, or bearerToken.",
 		"gittarget.spec.branch":                          "Branch that is written; the GitProvider's allowedBranches must admit it.",
 		"watchrule.spec.rules.apiGroups":                 `APIGroups, "" being the core group.`,

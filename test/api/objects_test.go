@@ -15,7 +15,10 @@ import (
 // full is each kind with every field of its spec, and with a status that has every field that is not a condition's own.
 var full = map[string]string{
 	"KubeProvider": `
-spec: {inCluster: true, allowCrossNamespace: {appliers: true}}
+spec:
+  inCluster: true
+  accessFrom: {namespaceSelectors: [{matchLabels: {team: a}}]}
+  allowCrossNamespace: {appliers: true}
 status:
   observedGeneration: 1
   conditions:

@@ -33,6 +33,7 @@ const (
 	aURL        = "url must be http(s)://host/path without credentials, query or fragment; put credentials into secretRef"
 	aBranch     = "branch must be a plain branch name, such as main or release/1.2"
 	aPath       = "path must be a folder inside the repository: relative, without . or .. or .git segments"
+	aLabel      = "a label's key has at most 317 characters and its value at most 63"
 	noSecrets   = "secrets cannot be mirrored: their values would reach Git unencrypted"
 	sameTarget  = "gitProviderRef, branch and path are immutable; make a new GitTarget"
 	sameCluster = "kubeProviderRef is immutable; make a new GitTarget"
@@ -58,6 +59,18 @@ func list(n int, format string) []any {
 	var all []any
 	for i := range n {
 		all = append(all, fmt.Sprintf(format, i))
+	}
+	return all
+}
+
+// same returns n times v.
+func same(n int, v any) []any { return slices.Repeat([]any{v}, n) }
+
+// labels returns n labels.
+func labels(n int) map[string]any {
+	all := map[string]any{}
+	for i := range n {
+		all[fmt.Sprintf("k%d", i)] = "v"
 	}
 	return all
 }
@@ -118,7 +131,7 @@ func TestWhatIsImmutableIsRefusedWithTheWayOut(t *testing.T) {
 
 func TestTheRestOfAnObjectCanBeChanged(t *testing.T) {
 	for kind, change := range map[string]string{
-		"KubeProvider": `{"spec":{"allowCrossNamespace":null}}`,
+		"KubeProvider": `{"spec":{"allowCrossNamespace":null,"accessFrom":null}}`,
 		"GitProvider":  `{"spec":{"url":"https://git.example.org/moved","secretRef":null}}`,
 		"GitTarget":    `{"spec":{"commit":{"idleTimeout":"1s"},"applyTriggerRef":null}}`,
 		"WatchRule":    `{"spec":{"gitTargetRef":{"name":"other"}}}`,

@@ -63,7 +63,8 @@ func rulesOf(f field) []string {
 		"minLength": s.MinLength != nil, "maxLength": s.MaxLength != nil, "pattern": s.Pattern != "",
 		"minItems": s.MinItems != nil, "maxItems": s.MaxItems != nil, "enum": len(s.Enum) > 0,
 		"minimum": s.Minimum != nil, "maximum": s.Maximum != nil,
-		"set": s.XListType != nil && *s.XListType == "set",
+		"maxProperties": s.MaxProperties != nil,
+		"set":           s.XListType != nil && *s.XListType == "set",
 	} {
 		if there {
 			all = append(all, keyword)

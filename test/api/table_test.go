@@ -7,6 +7,10 @@ var rules = slices.Concat(clusterRules, providerRules, targetRules, watchRules, 
 
 var clusterRules = []row{
 	{"KubeProvider", "spec.inCluster", "inCluster must be true", true, false, "inCluster must be true"},
+	{"KubeProvider", "spec.accessFrom.namespaceSelectors", "maxItems", same(64, map[string]any{}), same(65, map[string]any{}), "must have at most 64 items"},
+	{"KubeProvider", "spec.accessFrom.namespaceSelectors[].matchLabels", "maxProperties", labels(16), labels(17), "must have at most 16 items"},
+	{"KubeProvider", "spec.accessFrom.namespaceSelectors[].matchLabels", aLabel, map[string]any{letters(317): "v"}, map[string]any{letters(318): "v"}, aLabel},
+	{"KubeProvider", "spec.accessFrom.namespaceSelectors[].matchLabels", aLabel, map[string]any{"k": letters(63)}, map[string]any{"k": letters(64)}, aLabel},
 }
 
 var providerRules = slices.Concat([]row{
