@@ -14,20 +14,13 @@ const (
 	longestRetry = 10 * time.Minute
 )
 
-// Branch is what the branch worker knows.
+// Branch is what the branch workers know of a trigger's branch; Fold makes it.
 type Branch struct {
-	Name       string    // short name, such as main
-	Tip        string    // full hash; "" while unknown
-	Foreign    bool      // somebody else pushed since the last request
-	Busy       bool      // an open commit window, or a commit that is not pushed
-	QuietSince time.Time // last edit, push or foreign move, UTC
-}
-
-// Attempts is what the shell remembers of the answers it saw for the newest commit. It may forget them: the price is an
-// earlier retry.
-type Attempts struct {
-	Failures int       // failed answers in a row for one commit
-	LastAt   time.Time // when the newest of them was seen, UTC
+	Name         string    // short name, such as main
+	Tip          string    // full hash; "" while unknown
+	Busy         bool      // an edit may be in hand
+	QuietSince   time.Time // last edit, push or foreign move, UTC
+	ForeignMoves int       // how often somebody else has pushed since the start
 }
 
 // Seen is everything Decide may look at.
@@ -38,8 +31,8 @@ type Seen struct {
 	QuietPeriod time.Duration
 	Request     *v1alpha1.ApplyRequest   // the newest request; nil: none was ever made
 	Handled     *v1alpha1.HandledRequest // the newest answer
-	Attempts    Attempts
-	NewID       string // the id a request made now would get
+	Memory      Memory                   // brought up to date by Answered
+	NewID       string                   // the id a request made now would get
 }
 
 // Decision is what to do. The zero Decision waits for an event.
@@ -62,12 +55,12 @@ func Decide(s Seen) Decision {
 	}
 	if asked {
 		switch s.Handled.Outcome {
-		case v1alpha1.OutcomeSucceeded:
+		case v1alpha1.OutcomeSucceeded, v1alpha1.OutcomeCurrent:
 			return Decision{}
 		case v1alpha1.OutcomeRejected:
 			// Only a trigger that does not hold rejects; it holds now, so what refused it has changed.
 		default:
-			if wait := s.Attempts.LastAt.Add(Backoff(s.Attempts.Failures)).Sub(s.Now); wait > 0 {
+			if wait := s.Memory.failedAt.Add(Backoff(s.Memory.failures)).Sub(s.Now); wait > 0 {
 				return Decision{Wait: wait}
 			}
 		}
@@ -90,7 +83,7 @@ func (s Seen) answered() bool { return s.Handled != nil && s.Handled.ID == s.Req
 // reason returns the strongest reason to ask. A request made again keeps the reason it had, unless a stronger one came.
 func (s Seen) reason(again bool) v1alpha1.ApplyReason {
 	switch {
-	case s.Branch.Foreign:
+	case s.Branch.ForeignMoves > s.Memory.foreign:
 		return v1alpha1.ApplyForeignCommit
 	case again:
 		return s.Request.Reason

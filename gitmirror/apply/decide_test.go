@@ -48,7 +48,7 @@ func askedFor(outcome v1alpha1.RequestOutcome, failures int, last time.Time) fun
 		if outcome != "" {
 			s.Handled = &v1alpha1.HandledRequest{ID: "r1", Outcome: outcome}
 		}
-		s.Attempts = Attempts{Failures: failures, LastAt: last}
+		s.Memory = Memory{failures: failures, failedAt: last}
 	}
 }
 
@@ -59,7 +59,7 @@ func TestDecide(t *testing.T) {
 		want Decision
 	}{
 		{"asks for a tip of our own as Publish", due(), ask(v1alpha1.ApplyPublish)},
-		{"names a foreign commit over our own", due(func(s *Seen) { s.Branch.Foreign = true }), ask(v1alpha1.ApplyForeignCommit)},
+		{"names a foreign commit over our own", due(func(s *Seen) { s.Branch.ForeignMoves = 1 }), ask(v1alpha1.ApplyForeignCommit)},
 		{"asks a trigger that never had a request to catch up",
 			due(func(s *Seen) { s.Request, s.Handled = nil, nil }), ask(v1alpha1.ApplyCatchUp)},
 		{"asks nothing of a trigger that does not hold", due(func(s *Seen) { s.Held = false }), Decision{}},
@@ -71,6 +71,8 @@ func TestDecide(t *testing.T) {
 		{"replaces an unanswered request for an older commit",
 			due(func(s *Seen) { s.Handled = nil }), ask(v1alpha1.ApplyPublish)},
 		{"does not ask again for what was applied", due(askedFor(v1alpha1.OutcomeSucceeded, 0, noon)), Decision{}},
+		{"nor for what was applied before it was asked for", due(askedFor(v1alpha1.OutcomeCurrent, 0, noon)), Decision{}},
+		{"does not name a foreign push twice", due(func(s *Seen) { s.Branch.ForeignMoves, s.Memory.foreign = 3, 3 }), ask(v1alpha1.ApplyPublish)},
 		{"asks again after a failure, once its wait is over",
 			due(askedFor(v1alpha1.OutcomeFailed, 1, noon.Add(-15*time.Second))), ask(v1alpha1.ApplyCatchUp)},
 		{"waits after a failure", due(askedFor(v1alpha1.OutcomeFailed, 2, noon.Add(-10*time.Second))), Decision{Wait: 20 * time.Second}},
@@ -106,7 +108,10 @@ func FuzzDecideAsksOnlyWhenDue(f *testing.F) {
 	f.Add(true, false, true, int64(0), int64(0), 0, "Succeeded", true)
 	f.Fuzz(func(t *testing.T, held, busy, foreign bool, quiet, period int64, failures int, outcome string, answered bool) {
 		s := due(askedFor(v1alpha1.RequestOutcome(outcome), failures, noon))
-		s.Held, s.Branch.Busy, s.Branch.Foreign = held, busy, foreign
+		s.Held, s.Branch.Busy = held, busy
+		if foreign {
+			s.Branch.ForeignMoves = 1
+		}
 		s.Branch.QuietSince, s.QuietPeriod = noon.Add(time.Duration(quiet)), time.Duration(period)
 		if !answered {
 			s.Handled = nil
@@ -115,7 +120,7 @@ func FuzzDecideAsksOnlyWhenDue(f *testing.F) {
 		if d.Ask == nil {
 			return
 		}
-		if !held || busy || !answered || outcome == "Succeeded" || d.Ask.Commit != tip {
+		if !held || busy || !answered || Applied(v1alpha1.RequestOutcome(outcome)) || d.Ask.Commit != tip {
 			t.Errorf("asked %+v of %+v", d.Ask, s)
 		}
 	})

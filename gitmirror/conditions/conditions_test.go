@@ -160,3 +160,22 @@ func TestKubeProviderWithoutAuditIsReadyAndSaysWhatIsMissing(t *testing.T) { // 
 		t.Errorf("after a restart AuditFactsReceived is %s: %q", audit.Status, audit.Message)
 	}
 }
+
+func TestFactsAreExpectedOnceAnyClusterHasSentOne(t *testing.T) {
+	sent := v1alpha1.KubeProviderStatus{Conditions: conds(v1alpha1.ConditionAuditFactsReceived, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "")}
+	silent := v1alpha1.KubeProviderStatus{Conditions: conds(v1alpha1.ConditionAuditFactsReceived, metav1.ConditionFalse, v1alpha1.ReasonNoAuditEvents, "")}
+	for _, row := range []struct {
+		says string
+		all  []v1alpha1.KubeProvider
+		next v1alpha1.KubeProviderStatus
+		want bool
+	}{
+		{"none has", []v1alpha1.KubeProvider{{Status: silent}}, silent, false},
+		{"this one has now", []v1alpha1.KubeProvider{{Status: silent}}, sent, true},
+		{"another one has", []v1alpha1.KubeProvider{{Status: silent}, {Status: sent}}, silent, true},
+	} {
+		if got := ExpectFacts(row.all, row.next); got != row.want {
+			t.Errorf("%s: %t, want %t", row.says, got, row.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,4 +45,13 @@ func KubeProvider(p *v1alpha1.KubeProvider, factsReceived bool, now time.Time) v
 		ObservedGeneration: p.Generation,
 		Conditions:         l.ready(Fault{}, "the cluster is mirrored"),
 	}
+}
+
+// ExpectFacts says whether audit events are to be expected, given every KubeProvider and the status that one of them is
+// about to get: once a cluster has sent any, it goes on.
+func ExpectFacts(all []v1alpha1.KubeProvider, next v1alpha1.KubeProviderStatus) bool {
+	return status.IsTrue(next.Conditions, v1alpha1.ConditionAuditFactsReceived) ||
+		slices.ContainsFunc(all, func(p v1alpha1.KubeProvider) bool {
+			return status.IsTrue(p.Status.Conditions, v1alpha1.ConditionAuditFactsReceived)
+		})
 }

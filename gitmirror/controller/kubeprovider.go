@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -14,7 +13,6 @@ import (
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/gitmirror/audit"
 	"github.com/holdfast-gitops/holdfast/gitmirror/conditions"
-	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
 // KubeProviderReconciler says on each KubeProvider whether audit events arrive.
@@ -41,10 +39,7 @@ func (r *KubeProviderReconciler) Reconcile(ctx context.Context, req ctrl.Request
 	if err := r.List(ctx, &all); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list KubeProviders: %w", err)
 	}
-	r.ExpectFacts(status.IsTrue(next.Conditions, v1alpha1.ConditionAuditFactsReceived) ||
-		slices.ContainsFunc(all.Items, func(p v1alpha1.KubeProvider) bool {
-			return status.IsTrue(p.Status.Conditions, v1alpha1.ConditionAuditFactsReceived)
-		}))
+	r.ExpectFacts(conditions.ExpectFacts(all.Items, next))
 	return again(writeStatus(ctx, r.Client, "KubeProvider", &p, p.Status, next))
 }
 

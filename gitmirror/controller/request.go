@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,13 +33,10 @@ type RequestReconciler struct {
 	memory map[types.NamespacedName]*remembered
 }
 
-// remembered is what the reconciler knows of one trigger beyond its status; losing it costs an early retry.
+// remembered is what is known of one trigger.
 type remembered struct {
-	trigger  types.UID
-	handled  string // the newest answer counted
-	commit   string // the commit the failures are about
-	attempts apply.Attempts
-	foreign  int // foreign moves of the branch that requests have named
+	trigger types.UID
+	apply.Memory
 }
 
 // NewRequestCounter returns a counter of requests by the reason for them.
@@ -70,13 +66,13 @@ func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	branch, foreign, err := r.branch(ctx, &t)
+	targets, err := r.targets(ctx, &t)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	now := r.Clock.Now().UTC()
-	mem := r.remember(&t, now)
-	branch.Foreign = foreign > mem.foreign
+	now, branch := r.Clock.Now().UTC(), apply.Fold(targets)
+	mem := r.recall(&t)
+	mem.Memory = mem.Answered(t.Status.Request, t.Status.LastHandledRequest, now)
 	d := apply.Decide(apply.Seen{
 		Now:         now,
 		Branch:      branch,
@@ -84,7 +80,7 @@ func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 		QuietPeriod: t.Spec.QuietPeriod.Duration,
 		Request:     t.Status.Request,
 		Handled:     t.Status.LastHandledRequest,
-		Attempts:    mem.attempts,
+		Memory:      mem.Memory,
 		NewID:       r.NewID(),
 	})
 	if d.Ask == nil {
@@ -92,52 +88,43 @@ func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	}
 	res, err := again(writeStatus(ctx, r.Client, "FluxTrigger", &t, requested{Request: t.Status.Request}, requested{Request: d.Ask}))
 	if err == nil && res.IsZero() {
-		mem.foreign = foreign
+		mem.Memory = mem.Asked(branch)
 		r.Requests.WithLabelValues(string(d.Ask.Reason)).Inc()
 		ctrl.LoggerFrom(ctx).Info("apply requested", "commit", d.Ask.Commit, "reason", d.Ask.Reason, "request", d.Ask.ID)
 	}
 	return res, err
 }
 
-// branch folds the branches of every target that binds the trigger into one: busy when any is, quiet since the latest.
-// It also returns how many foreign moves they have seen.
-func (r *RequestReconciler) branch(ctx context.Context, t *v1alpha1.FluxTrigger) (apply.Branch, int, error) {
-	var targets v1alpha1.GitTargetList
-	if err := r.List(ctx, &targets, client.InNamespace(t.Namespace)); err != nil {
-		return apply.Branch{}, 0, fmt.Errorf("list GitTargets: %w", err)
+// targets returns what the branch workers know of each target that binds the trigger.
+func (r *RequestReconciler) targets(ctx context.Context, t *v1alpha1.FluxTrigger) ([]apply.Target, error) {
+	var all v1alpha1.GitTargetList
+	if err := r.List(ctx, &all, client.InNamespace(t.Namespace)); err != nil {
+		return nil, fmt.Errorf("list GitTargets: %w", err)
 	}
-	var b apply.Branch
-	foreign := 0
-	for i := range targets.Items {
-		target := &targets.Items[i]
+	var bound []apply.Target
+	for i := range all.Items {
+		target := &all.Items[i]
 		if !names(target, t.Name) {
 			continue
 		}
 		provider, err := get(ctx, r, target.Namespace, target.Spec.GitProviderRef.Name, &v1alpha1.GitProvider{})
 		if err != nil {
-			return apply.Branch{}, 0, err
+			return nil, err
 		}
 		state, ok := r.Mirror.State(client.ObjectKeyFromObject(target))
 		if !ok || !conditions.Binds(t, target, provider).Bound {
 			continue
 		}
-		b.Name, b.Tip = target.Spec.Branch, state.Tip
-		b.Busy = b.Busy || state.Busy || state.Blind
-		b.QuietSince = latest(b.QuietSince, state.QuietSince)
-		foreign = max(foreign, state.ForeignMoves)
+		bound = append(bound, apply.Target{
+			Branch: target.Spec.Branch, Tip: state.Tip, Busy: state.Busy, Blind: state.Blind,
+			QuietSince: state.QuietSince, ForeignMoves: state.ForeignMoves,
+		})
 	}
-	return b, foreign, nil
+	return bound, nil
 }
 
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// remember counts an answer not seen before, and returns what is known of the trigger.
-func (r *RequestReconciler) remember(t *v1alpha1.FluxTrigger, now time.Time) *remembered {
+// recall returns what is known of the trigger; of another one that has its name now, nothing. One pass at a time uses it.
+func (r *RequestReconciler) recall(t *v1alpha1.FluxTrigger) *remembered {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.memory == nil {
@@ -148,17 +135,6 @@ func (r *RequestReconciler) remember(t *v1alpha1.FluxTrigger, now time.Time) *re
 	if m == nil || m.trigger != t.UID {
 		m = &remembered{trigger: t.UID}
 		r.memory[name] = m
-	}
-	request, handled := t.Status.Request, t.Status.LastHandledRequest
-	if request == nil || handled == nil || handled.ID != request.ID || handled.ID == m.handled {
-		return m
-	}
-	m.handled = handled.ID
-	if handled.Outcome == v1alpha1.OutcomeSucceeded || request.Commit != m.commit {
-		m.commit, m.attempts = request.Commit, apply.Attempts{}
-	}
-	if handled.Outcome != v1alpha1.OutcomeSucceeded {
-		m.attempts = apply.Attempts{Failures: m.attempts.Failures + 1, LastAt: now}
 	}
 	return m
 }
