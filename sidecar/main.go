@@ -22,6 +22,7 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/sidecar/applier/flux"
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
+	"github.com/holdfast-gitops/holdfast/sidecar/leader"
 )
 
 // A stop is over within five seconds: passes get the first two to end, suspending what is resumed the rest.
@@ -31,16 +32,15 @@ const (
 )
 
 func main() {
-	address := flag.String("metrics-bind-address", "127.0.0.1:9797", "where /metrics, /healthz and /readyz are served")
-	var level slog.Level
-	flag.TextVar(&level, "log-level", slog.LevelInfo, "least level that is logged: DEBUG, INFO, WARN or ERROR")
-	flag.Parse() // controller-runtime adds --kubeconfig
-	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	var s settings
+	s.bind(flag.CommandLine)
+	flag.Parse()
+	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.level}))
 	ctrl.SetLogger(log)
 
 	config, err := ctrl.GetConfig()
 	if err == nil {
-		err = run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), log), config, *address)
+		err = run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), log), config, s)
 	}
 	if err != nil {
 		log.Error(err, "holder ends")
@@ -49,7 +49,10 @@ func main() {
 }
 
 // run holds until ctx ends, and then suspends what it had resumed.
-func run(ctx context.Context, config *rest.Config, address string) error {
+func run(ctx context.Context, config *rest.Config, s settings) error {
+	if _, err := s.resolve(); err != nil {
+		return err
+	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the API server's own fairness decides; a holder that queues its suspends behind itself is late
 	scheme := runtime.NewScheme()
@@ -59,7 +62,7 @@ func run(ctx context.Context, config *rest.Config, address string) error {
 	grace := passesEnd
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		Metrics:                 metricsserver.Options{BindAddress: address},
+		Metrics:                 metricsserver.Options{BindAddress: s.address},
 		HealthProbeBindAddress:  "0", // the probes are beside the metrics
 		GracefulShutdownTimeout: &grace,
 	})
@@ -77,12 +80,19 @@ func run(ctx context.Context, config *rest.Config, address string) error {
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
+	heartbeat, err := leader.NewHeartbeat(mgr.GetClient(), s.namespace, s.identity, now)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(heartbeat); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
 	r := &controller.Reconciler{
 		Client:     mgr.GetClient(),
 		Live:       mgr.GetAPIReader(),
 		Applier:    flux.New(mgr.GetClient()),
 		ClusterUID: uid,
-		Now:        time.Now,
+		Now:        now,
 		NewToken:   controller.NewToken,
 		Metrics:    counts,
 	}
@@ -92,7 +102,7 @@ func run(ctx context.Context, config *rest.Config, address string) error {
 	ended := mgr.Start(ctx)
 	stopping, cancel := context.WithTimeout(logr.NewContext(context.Background(), ctrl.LoggerFrom(ctx)), suspendsEnd)
 	defer cancel()
-	return errors.Join(ended, r.Stop(stopping))
+	return errors.Join(ended, r.Stop(stopping), heartbeat.Release(stopping))
 }
 
 // serve puts the probes on the metrics server.

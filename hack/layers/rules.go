@@ -48,6 +48,7 @@ var Holdfast = Rules{
 		"internal/repourl",
 		"internal/status",
 		"sidecar/hold",
+		"sidecar/leader/state.go",
 	},
 	CoreMayNotImport: []string{
 		"github.com/go-logr",
