@@ -13,14 +13,18 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -94,7 +98,7 @@ func run(ctx context.Context, config *rest.Config, s settings, log logr.Logger) 
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the API server's own fairness decides
 	scheme := runtime.NewScheme()
-	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), eventsv1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register kinds: %w", err)
 	}
 	bound := stopBound
@@ -103,6 +107,9 @@ func run(ctx context.Context, config *rest.Config, s settings, log logr.Logger) 
 		Metrics:                 metricsserver.Options{BindAddress: s.metrics},
 		HealthProbeBindAddress:  s.health,
 		GracefulShutdownTimeout: &bound,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&coordinationv1.Lease{}: {Label: labels.SelectorFromSet(labels.Set{v1alpha1.HolderLabel: "true"})},
+		}},
 	})
 	if err != nil {
 		return fmt.Errorf("set up: %w", err)
@@ -154,18 +161,20 @@ func mirrorNamed(m *mirror.Mirror, receiver *audit.Server) func(context.Context)
 
 // wire puts the parts together.
 func wire(mgr ctrl.Manager, s settings, facts *audit.Index, receiver *audit.Server, log logr.Logger) error {
-	client, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	streams, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
 	now := clock.RealClock{}
-	targetMoved, branchMoved, factsCame := make(controller.Wakes), make(controller.Wakes), make(controller.Wakes)
+	targetMoved, branchMoved := make(controller.Wakes), make(controller.Wakes)
+	factsCame, holderTurned := make(controller.Wakes), make(controller.Wakes)
+	holders := &controller.Holders{Client: mgr.GetClient(), Clock: now, Turned: holderTurned}
 	counts, requests := mirror.NewMetrics(), controller.NewRequestCounter()
 	if err := errors.Join(metrics.Registry.Register(counts), metrics.Registry.Register(requests)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	m := mirror.New(mirror.Options{
-		Client: client, Facts: facts, DataDir: s.dataDir, Poll: s.poll, Log: log.WithName("mirror"),
+		Client: streams, Facts: facts, DataDir: s.dataDir, Poll: s.poll, Log: log.WithName("mirror"),
 		Credentials: func(ctx context.Context, provider types.NamespacedName) (gitstore.Credentials, error) {
 			return controller.CredentialsOf(ctx, mgr.GetClient(), mgr.GetAPIReader(), provider)
 		},
@@ -184,6 +193,8 @@ func wire(mgr ctrl.Manager, s settings, facts *audit.Index, receiver *audit.Serv
 		(&controller.GitProviderReconciler{Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: now, Probe: m.Probe}).SetupWithManager(mgr),
 		(&controller.WatchRuleReconciler{Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Clock: now}).SetupWithManager(mgr),
 		(&controller.GitTargetReconciler{Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Mirror: m, Clock: now}).SetupWithManager(mgr, targetMoved),
-		(&controller.RequestReconciler{Client: mgr.GetClient(), Mirror: m, Clock: now, NewID: rand.Text, Requests: requests}).SetupWithManager(mgr, branchMoved),
+		holders.SetupWithManager(mgr),
+		(&controller.RequestReconciler{Client: mgr.GetClient(), Mirror: m, Clock: now, Lease: holders.Lease, NewID: rand.Text, Requests: requests}).
+			SetupWithManager(mgr, branchMoved, holderTurned),
 	)
 }

@@ -27,11 +27,13 @@ type Branch struct {
 type Seen struct {
 	Now         time.Time // UTC
 	Branch      Branch
-	Held        bool // the trigger holds its applier
+	Held        bool // the trigger says that it holds its applier
+	Missing     bool // no holder answers, so what the trigger says is how it was
+	Operation   *v1alpha1.Operation
 	QuietPeriod time.Duration
 	Request     *v1alpha1.ApplyRequest   // the newest request; nil: none was ever made
 	Handled     *v1alpha1.HandledRequest // the newest answer
-	Memory      Memory                   // brought up to date by Answered
+	Memory      Memory                   // brought up to date by Saw
 	NewID       string                   // the id a request made now would get
 }
 
@@ -43,8 +45,11 @@ type Decision struct {
 
 // Decide returns the request that is due, or how long to wait for it. First matching rule wins.
 func Decide(s Seen) Decision {
-	if !s.Held || s.Branch.Tip == "" {
+	if !s.Held || s.Missing || s.Branch.Tip == "" {
 		return Decision{}
+	}
+	if InFlight(s.Operation) && s.Operation.Origin != v1alpha1.OriginRequest {
+		return Decision{} // somebody else's: what it applies decides what is left to ask for
 	}
 	if s.Branch.Busy {
 		return Decision{}

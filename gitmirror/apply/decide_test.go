@@ -52,6 +52,13 @@ func askedFor(outcome v1alpha1.RequestOutcome, failures int, last time.Time) fun
 	}
 }
 
+// running has an operation of that origin in flight.
+func running(origin v1alpha1.OperationOrigin) func(*Seen) {
+	return func(s *Seen) {
+		s.Operation = &v1alpha1.Operation{Origin: origin, Phase: v1alpha1.OperationRunning}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	for _, row := range []struct {
 		says string
@@ -63,6 +70,14 @@ func TestDecide(t *testing.T) {
 		{"asks a trigger that never had a request to catch up",
 			due(func(s *Seen) { s.Request, s.Handled = nil, nil }), ask(v1alpha1.ApplyCatchUp)},
 		{"asks nothing of a trigger that does not hold", due(func(s *Seen) { s.Held = false }), Decision{}},
+		{"asks nothing of a trigger whose holder is missing", due(func(s *Seen) { s.Missing = true }), Decision{}},
+		{"asks nothing while a person's apply runs", due(running(v1alpha1.OriginManual)), Decision{}},
+		{"nor while a resume that nobody recorded is followed", due(running(v1alpha1.OriginExternal)), Decision{}},
+		{"nor while the Kustomization is being deleted", due(running(v1alpha1.OriginDeletion)), Decision{}},
+		{"asks for a newer tip while an apply it asked for runs", due(running(v1alpha1.OriginRequest)), ask(v1alpha1.ApplyPublish)},
+		{"asks again when somebody else's apply is over", due(running(v1alpha1.OriginManual), func(s *Seen) {
+			s.Operation.Phase = v1alpha1.OperationSucceeded
+		}), ask(v1alpha1.ApplyPublish)},
 		{"asks nothing while the tip is unknown", due(func(s *Seen) { s.Branch.Tip = "" }), Decision{}},
 		{"asks nothing while work is in hand", due(func(s *Seen) { s.Branch.Busy = true }), Decision{}},
 		{"waits for the rest of the quiet period",

@@ -55,7 +55,7 @@ func TestMemoryCountsEachAnswerOnce(t *testing.T) {
 		t.Run(row.says, func(t *testing.T) {
 			var m Memory
 			for _, a := range row.answers {
-				m = m.Answered(&v1alpha1.ApplyRequest{ID: a.id, Commit: a.commit}, &v1alpha1.HandledRequest{ID: a.id, Outcome: a.outcome}, noon)
+				m = m.answered(&v1alpha1.ApplyRequest{ID: a.id, Commit: a.commit}, &v1alpha1.HandledRequest{ID: a.id, Outcome: a.outcome}, noon)
 			}
 			if m.failures != row.want || (m.failures > 0) != m.failedAt.Equal(noon) {
 				t.Errorf("%d failures, the last at %v; want %d", m.failures, m.failedAt, row.want)
@@ -63,7 +63,7 @@ func TestMemoryCountsEachAnswerOnce(t *testing.T) {
 		})
 	}
 	var none Memory
-	if m := none.Answered(&v1alpha1.ApplyRequest{ID: "r2"}, &v1alpha1.HandledRequest{ID: "r1", Outcome: v1alpha1.OutcomeFailed}, noon); m != none {
+	if m := none.answered(&v1alpha1.ApplyRequest{ID: "r2"}, &v1alpha1.HandledRequest{ID: "r1", Outcome: v1alpha1.OutcomeFailed}, noon); m != none {
 		t.Errorf("an answer to an older request is counted: %+v", m)
 	}
 }

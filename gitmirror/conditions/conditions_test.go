@@ -1,13 +1,16 @@
 package conditions
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/gitmirror/apply"
 	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
@@ -49,6 +52,7 @@ func working(change ...func(*TargetSeen)) TargetSeen {
 
 func TestTargetSaysWhatStopsIt(t *testing.T) {
 	stalled, passing := v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling
+	noHolder := conds(v1alpha1.ConditionHolderAvailable, metav1.ConditionFalse, v1alpha1.ReasonHolderMissing, "nobody is there")
 	for _, row := range []struct {
 		says   string
 		seen   TargetSeen
@@ -100,6 +104,24 @@ func TestTargetSaysWhatStopsIt(t *testing.T) {
 		{"its trigger has not seen it", working(func(s *TargetSeen) {
 			s.Trigger.Status.Conditions = conds(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNotReferenced, "")
 		}), v1alpha1.ReasonNotReferenced, passing, "holder"},
+		{"its trigger has not seen it, and no holder runs that could", working(func(s *TargetSeen) { s.Trigger.Status.Conditions = noHolder }),
+			v1alpha1.ReasonNotReferenced, passing, "nobody is there"},
+		{"nobody answers for its trigger, whatever that says of itself", working(func(s *TargetSeen) {
+			s.Trigger.Status.Conditions = append(slices.Clone(noHolder), s.Trigger.Status.Conditions...)
+		}), v1alpha1.ReasonHolderMissing, stalled, "nobody is there"},
+		{"another repository is said before a missing holder", working(func(s *TargetSeen) {
+			s.Trigger.Status.Conditions = append(slices.Clone(noHolder), s.Trigger.Status.Conditions...)
+			s.Trigger.Status.Source = &v1alpha1.TriggerSource{URL: "https://git.example/other.git", Branch: "main"}
+		}), v1alpha1.ReasonSourceMismatch, stalled, "git.example/other"},
+		{"a holder answers", working(func(s *TargetSeen) {
+			s.Trigger.Status.Conditions = append(conds(v1alpha1.ConditionHolderAvailable, metav1.ConditionTrue, v1alpha1.ReasonHolderRunning, ""), s.Trigger.Status.Conditions...)
+		}), v1alpha1.ReasonSucceeded, "", "mirrored"},
+		{"its KubeProvider does not admit its namespace", working(func(s *TargetSeen) { s.KubeProvider.Spec.AccessFrom = &v1alpha1.AccessFrom{} }),
+			v1alpha1.ReasonNamespaceNotAuthorized, stalled, "spec.accessFrom"},
+		{"its KubeProvider admits it by a label", working(func(s *TargetSeen) {
+			s.Labels = map[string]string{"team": "a"}
+			s.KubeProvider.Spec.AccessFrom = &v1alpha1.AccessFrom{NamespaceSelectors: []v1alpha1.NamespaceSelector{{MatchLabels: s.Labels}}}
+		}), v1alpha1.ReasonSucceeded, "", "mirrored"},
 		{"its trigger holds an applier that fetches another repository", working(func(s *TargetSeen) {
 			s.Trigger.Status.Source = &v1alpha1.TriggerSource{URL: "https://git.example/other.git", Branch: "main"}
 		}), v1alpha1.ReasonSourceMismatch, stalled, "git.example/other"},
@@ -125,6 +147,10 @@ func TestTargetSaysWhatStopsIt(t *testing.T) {
 				if has := status.IsTrue(got.Conditions, c); has != (c == row.how) {
 					t.Errorf("%s is %t, want it only on %q", c, has, row.how)
 				}
+			}
+			said := status.Get(got.Conditions, v1alpha1.ConditionApplyTriggerReady)
+			if unknown := said != nil && said.Status == metav1.ConditionUnknown; unknown != (row.reason == v1alpha1.ReasonNotReferenced) {
+				t.Errorf("ApplyTriggerReady is %+v", said)
 			}
 			if got.ObservedGeneration != 7 || got.Commit != "abc" {
 				t.Errorf("status is of generation %d, commit %q", got.ObservedGeneration, got.Commit)
@@ -177,5 +203,22 @@ func TestFactsAreExpectedOnceAnyClusterHasSentOne(t *testing.T) {
 		if got := ExpectFacts(row.all, row.next); got != row.want {
 			t.Errorf("%s: %t, want %t", row.says, got, row.want)
 		}
+	}
+}
+
+func TestATriggersHolderIsAsClaimedOrAsItWas(t *testing.T) {
+	trigger := func(conds []metav1.Condition) *v1alpha1.FluxTrigger {
+		return &v1alpha1.FluxTrigger{Status: v1alpha1.FluxTriggerStatus{Conditions: conds}}
+	}
+	others := conds(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "")
+	if got := Trigger(trigger(others), apply.HolderClaim{}, noon); got != nil {
+		t.Errorf("of nothing known it says %+v", got)
+	}
+	got := Trigger(trigger(others), apply.HolderClaim{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHolderMissing, Message: "gone"}, noon)
+	if len(got) != 1 || got[0].Reason != string(v1alpha1.ReasonHolderMissing) || HolderMissing(got) == nil {
+		t.Errorf("it says %+v", got)
+	}
+	if kept := Trigger(trigger(append(got, others...)), apply.HolderClaim{}, noon.Add(time.Hour)); !equality.Semantic.DeepEqual(kept, got) {
+		t.Errorf("it was %+v and is %+v", got, kept)
 	}
 }

@@ -14,6 +14,7 @@ type Fault struct {
 	Reason  v1alpha1.Reason
 	Message string
 	Passing bool // it ends by itself; nobody has to change anything
+	Unknown bool // it is not known yet whether it is so
 }
 
 // None says that there is no fault.
@@ -51,13 +52,17 @@ func on(old []metav1.Condition, gen int64, now time.Time) *list {
 	return &list{conds: append([]metav1.Condition(nil), old...), gen: gen, now: now}
 }
 
-// set puts t in as True, or, with a fault, as False.
+// set puts t in as True, or, with a fault, as False or Unknown.
 func (l *list) set(t v1alpha1.ConditionType, f Fault, whenTrue string) {
 	if f.None() {
 		status.Set(&l.conds, t, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, l.gen, l.now, "%s", whenTrue)
 		return
 	}
-	status.Set(&l.conds, t, metav1.ConditionFalse, f.Reason, l.gen, l.now, "%s", f.Message)
+	is := metav1.ConditionFalse
+	if f.Unknown {
+		is = metav1.ConditionUnknown
+	}
+	status.Set(&l.conds, t, is, f.Reason, l.gen, l.now, "%s", f.Message)
 }
 
 // ready sums up: Ready, and of Reconciling and Stalled at most one, as kstatus reads them.

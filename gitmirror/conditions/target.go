@@ -26,6 +26,7 @@ type TargetSeen struct {
 	Target       *v1alpha1.GitTarget
 	Provider     *v1alpha1.GitProvider
 	KubeProvider *v1alpha1.KubeProvider
+	Labels       map[string]string     // of the target's namespace
 	Trigger      *v1alpha1.FluxTrigger // the one spec.applyTriggerRef names
 	Rules        int                   // WatchRules that name the target and are not refused
 	Streams      []Stream
@@ -42,6 +43,10 @@ func Validate(s TargetSeen) Fault {
 	case s.KubeProvider == nil:
 		return Fault{Reason: v1alpha1.ReasonKubeProviderNotFound, Message: fmt.Sprintf(
 			"spec.kubeProviderRef names KubeProvider %q, which does not exist; create it or name another", spec.KubeProviderRef.Name)}
+	case !binding.Admits(s.KubeProvider, s.Target.Namespace, s.Labels):
+		return Fault{Reason: v1alpha1.ReasonNamespaceNotAuthorized, Message: fmt.Sprintf(
+			"KubeProvider %q does not admit namespace %q (spec.accessFrom there), so nothing is mirrored; "+
+				"add a selector there that fits the namespace's labels, or label the namespace", s.KubeProvider.Name, s.Target.Namespace)}
 	case s.Provider == nil:
 		return Fault{Reason: v1alpha1.ReasonGitProviderNotFound, Message: fmt.Sprintf(
 			"spec.gitProviderRef names GitProvider %q, which does not exist in this namespace; create it or name another", spec.GitProviderRef.Name)}
@@ -176,13 +181,21 @@ func triggerFault(s TargetSeen) Fault {
 		return Fault{Reason: v1alpha1.ReasonApplyTriggerNotFound, Message: fmt.Sprintf(
 			"spec.applyTriggerRef names %s %q, which does not exist in this namespace; create it or name another", ref.Kind, ref.Name)}
 	}
+	missing := HolderMissing(s.Trigger.Status.Conditions)
 	ready := status.Get(s.Trigger.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || v1alpha1.Reason(ready.Reason) == v1alpha1.ReasonNotReferenced {
-		return Fault{Reason: v1alpha1.ReasonNotReferenced, Passing: true,
+		f := Fault{Reason: v1alpha1.ReasonNotReferenced, Passing: true, Unknown: true,
 			Message: fmt.Sprintf("%s %q has not seen this reference yet; a holder must run beside its applier", ref.Kind, ref.Name)}
+		if missing != nil {
+			f.Message += ": " + missing.Message
+		}
+		return f
 	}
 	if bound := Binds(s.Trigger, s.Target, s.Provider); bound.Reason == v1alpha1.ReasonSourceMismatch {
 		return Fault{Reason: bound.Reason, Message: fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, bound.Message)}
+	}
+	if missing != nil {
+		return Fault{Reason: v1alpha1.ReasonHolderMissing, Message: fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, missing.Message)}
 	}
 	if ready.Status == metav1.ConditionTrue {
 		return Fault{}

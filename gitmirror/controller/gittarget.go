@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -39,6 +43,7 @@ type GitTargetReconciler struct {
 
 // +kubebuilder:rbac:groups=holdfast.dev,resources=gittargets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=holdfast.dev,resources=gittargets/status,verbs=get;patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -88,6 +93,13 @@ func (r *GitTargetReconciler) observe(ctx context.Context, t *v1alpha1.GitTarget
 	if seen.KubeProvider, err = get(ctx, r, "", t.Spec.KubeProviderRef.Name, &v1alpha1.KubeProvider{}); err != nil {
 		return seen, nil, err
 	}
+	namespace, err := get(ctx, r, "", t.Namespace, namespaceMetadata())
+	if err != nil {
+		return seen, nil, err
+	}
+	if namespace != nil {
+		seen.Labels = namespace.Labels
+	}
 	if ref := t.Spec.ApplyTriggerRef; ref != nil {
 		if seen.Trigger, err = get(ctx, r, t.Namespace, ref.Name, &v1alpha1.FluxTrigger{}); err != nil {
 			return seen, nil, err
@@ -118,6 +130,13 @@ func (r *GitTargetReconciler) observe(ctx context.Context, t *v1alpha1.GitTarget
 		}
 	}
 	return seen, resources, nil
+}
+
+// namespaceMetadata is what is read and cached of a namespace: no more than its labels are needed.
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return m
 }
 
 // get reads one object, or returns nil when it does not exist.
@@ -161,6 +180,7 @@ func (r *GitTargetReconciler) SetupWithManager(mgr ctrl.Manager, moved Wakes) er
 		Watches(&v1alpha1.KubeProvider{}, mapTo(c, targetsWhere(func(t *v1alpha1.GitTarget, obj client.Object) bool {
 			return t.Spec.KubeProviderRef.Name == obj.GetName()
 		}))).
+		WatchesMetadata(namespaceMetadata(), mapTo(c, listTargetsIn), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&v1alpha1.WatchRule{}, mapTo(c, targetsWhere(func(t *v1alpha1.GitTarget, obj client.Object) bool {
 			rule, ok := obj.(*v1alpha1.WatchRule)
 			return ok && rule.Spec.GitTargetRef.Name == t.Name

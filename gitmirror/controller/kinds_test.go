@@ -160,7 +160,12 @@ func TestATargetThatMayNotWriteOrIsGoneIsNotMirrored(t *testing.T) {
 		"a branch that is not allowed": func(t *v1alpha1.GitTarget, _ []client.Object) { t.Spec.Branch = "release" },
 		"a provider that is not there": func(t *v1alpha1.GitTarget, _ []client.Object) { t.Spec.GitProviderRef.Name = "none" },
 		"another name":                 func(t *v1alpha1.GitTarget, _ []client.Object) { t.Name = "other" },
-		"a target being deleted":       deleted,
+		"a namespace that is not admitted": func(_ *v1alpha1.GitTarget, objs []client.Object) {
+			objs[2].(*v1alpha1.KubeProvider).Spec.AccessFrom = &v1alpha1.AccessFrom{NamespaceSelectors: []v1alpha1.NamespaceSelector{
+				{MatchLabels: map[string]string{"team": "shop"}},
+			}}
+		},
+		"a target being deleted": deleted,
 	} {
 		t.Run(says, func(t *testing.T) {
 			spec, objs := complete()
@@ -174,6 +179,25 @@ func TestATargetThatMayNotWriteOrIsGoneIsNotMirrored(t *testing.T) {
 				t.Errorf("set %v, removed (-want +got)\n%s", m.set, diff)
 			}
 		})
+	}
+}
+
+func TestALabelOnTheNamespaceHealsATargetThatWasNotAdmitted(t *testing.T) {
+	_, objs := complete()
+	objs[2].(*v1alpha1.KubeProvider).Spec.AccessFrom = &v1alpha1.AccessFrom{NamespaceSelectors: []v1alpha1.NamespaceSelector{
+		{MatchLabels: map[string]string{"team": "shop"}},
+	}}
+	c := holding(t, append(objs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}})...)
+	m := &fakeMirror{}
+	r := GitTargetReconciler{Client: c, Mapper: served(), Mirror: m, Clock: testclock.NewFakePassiveClock(noon)}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: shop}); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.set) != 1 || len(m.removed) != 0 {
+		t.Errorf("set %v, removed %v", m.set, m.removed)
+	}
+	if woken := listTargetsIn(t.Context(), c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); len(woken) != 1 || woken[0] != shop {
+		t.Errorf("the namespace wakes %v", woken)
 	}
 }
 

@@ -7,10 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -19,13 +21,16 @@ import (
 	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
-// RequestReconciler writes a request on each FluxTrigger whose apply is due. It writes nothing else there. It reads from
-// the cache: a request decided from an old trigger does not pass the write's resourceVersion.
+// RequestReconciler writes a request on each FluxTrigger whose apply is due, and whether a holder is there to carry it out.
+// It writes nothing else there. It reads from the cache: what is decided from an old trigger does not pass the write's
+// resourceVersion.
 type RequestReconciler struct {
 	client.Client
 	Mirror Mirror
 	Clock  clock.PassiveClock
-	NewID  func() string
+	// Lease returns what was seen of the holder's Lease of that name; nil: there is none.
+	Lease func(name string) *apply.Lease
+	NewID func() string
 	// Requests counts what was asked for, as NewRequestCounter made it.
 	Requests *prometheus.CounterVec
 
@@ -49,7 +54,8 @@ func NewRequestCounter() *prometheus.CounterVec {
 
 // requested is gitmirror's whole part of a FluxTrigger's status: the one builder of it.
 type requested struct {
-	Request *v1alpha1.ApplyRequest `json:"request,omitempty"`
+	Request    *v1alpha1.ApplyRequest `json:"request,omitempty"`
+	Conditions []metav1.Condition     `json:"conditions,omitempty"`
 }
 
 // +kubebuilder:rbac:groups=holdfast.dev,resources=fluxtriggers,verbs=get;list;watch
@@ -70,29 +76,37 @@ func (r *RequestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	now, branch := r.Clock.Now().UTC(), apply.Fold(targets)
+	now, branch, st := r.Clock.Now().UTC(), apply.Fold(targets), &t.Status
+	lease := r.Lease(st.Holder)
 	mem := r.recall(&t)
-	mem.Memory = mem.Answered(t.Status.Request, t.Status.LastHandledRequest, now)
+	mem.Memory = mem.Saw(*st, lease, now)
+	claim := mem.Holder(*st, lease, now)
+	next := requested{Request: st.Request, Conditions: conditions.Trigger(&t, claim, now)}
 	d := apply.Decide(apply.Seen{
 		Now:         now,
 		Branch:      branch,
-		Held:        status.IsTrue(t.Status.Conditions, v1alpha1.ConditionHeld),
+		Held:        status.IsTrue(st.Conditions, v1alpha1.ConditionHeld),
+		Missing:     conditions.HolderMissing(next.Conditions) != nil,
+		Operation:   st.Operation,
 		QuietPeriod: t.Spec.QuietPeriod.Duration,
-		Request:     t.Status.Request,
-		Handled:     t.Status.LastHandledRequest,
+		Request:     st.Request,
+		Handled:     st.LastHandledRequest,
 		Memory:      mem.Memory,
 		NewID:       r.NewID(),
 	})
-	if d.Ask == nil {
-		return ctrl.Result{RequeueAfter: d.Wait}, nil
+	if d.Ask != nil {
+		next.Request = d.Ask
 	}
-	res, err := again(writeStatus(ctx, r.Client, "FluxTrigger", &t, requested{Request: t.Status.Request}, requested{Request: d.Ask}))
-	if err == nil && res.IsZero() {
+	res, err := again(writeStatus(ctx, r.Client, "FluxTrigger", &t, requested{Request: st.Request, Conditions: conditions.OfMirror(&t)}, next))
+	if err != nil || !res.IsZero() {
+		return res, err
+	}
+	if d.Ask != nil {
 		mem.Memory = mem.Asked(branch)
 		r.Requests.WithLabelValues(string(d.Ask.Reason)).Inc()
 		ctrl.LoggerFrom(ctx).Info("apply requested", "commit", d.Ask.Commit, "reason", d.Ask.Reason, "request", d.Ask.ID)
 	}
-	return res, err
+	return ctrl.Result{RequeueAfter: apply.Sooner(d.Wait, claim.Wait)}, nil
 }
 
 // targets returns what the branch workers know of each target that binds the trigger.
@@ -145,8 +159,9 @@ func (r *RequestReconciler) forget(trigger types.NamespacedName) {
 	delete(r.memory, trigger)
 }
 
-// SetupWithManager registers the reconciler; moved wakes the trigger of a target whose branch moved.
-func (r *RequestReconciler) SetupWithManager(mgr ctrl.Manager, moved Wakes) error {
+// SetupWithManager registers the reconciler; moved wakes the trigger of a target whose branch moved, and turned a trigger
+// whose holder died or came back.
+func (r *RequestReconciler) SetupWithManager(mgr ctrl.Manager, moved, turned Wakes) error {
 	c := mgr.GetClient()
 	ofTarget := func(ctx context.Context, c client.Client, obj client.Object) []types.NamespacedName {
 		var t v1alpha1.GitTarget
@@ -159,5 +174,6 @@ func (r *RequestReconciler) SetupWithManager(mgr ctrl.Manager, moved Wakes) erro
 		For(&v1alpha1.FluxTrigger{}).
 		Watches(&v1alpha1.GitTarget{}, mapTo(c, ofTarget)).
 		WatchesRawSource(source.Channel(moved, mapTo(c, ofTarget))).
+		WatchesRawSource(source.Channel(turned, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/gitmirror/apply"
+	"github.com/holdfast-gitops/holdfast/gitmirror/conditions"
 	"github.com/holdfast-gitops/holdfast/gitmirror/mirror"
+	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
 var (
@@ -50,6 +54,7 @@ type asked struct {
 	mirror *fakeMirror
 	clock  *testclock.FakePassiveClock
 	r      *RequestReconciler
+	lease  *apply.Lease
 	ids    int
 }
 
@@ -79,14 +84,46 @@ func ask(t *testing.T, more ...client.Object) *asked {
 				return err
 			}
 			a.sent = append(a.sent, body)
-			return c.SubResource(sub).Apply(ctx, ac, opts...)
+			return merge(ctx, c, body)
 		},
 	}).Build()
-	a.r = &RequestReconciler{Client: a.client, Mirror: a.mirror, Clock: a.clock, Requests: NewRequestCounter(), NewID: func() string {
-		a.ids++
-		return fmt.Sprint("id-", a.ids)
-	}}
+	a.restart()
 	return a
+}
+
+// restart makes a new reconciler, which remembers nothing.
+func (a *asked) restart() {
+	a.r = &RequestReconciler{
+		Client: a.client, Mirror: a.mirror, Clock: a.clock, Requests: NewRequestCounter(),
+		Lease: func(string) *apply.Lease { return a.lease },
+		NewID: func() string {
+			a.ids++
+			return fmt.Sprint("id-", a.ids)
+		},
+	}
+}
+
+// merge does for a trigger's status what the API server does, which merges conditions by their type; the fake one does not.
+func merge(ctx context.Context, c client.Client, body map[string]any) error {
+	var sent, there v1alpha1.FluxTrigger
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(body, &sent); err != nil {
+		return err
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(&sent), &there); err != nil {
+		return err
+	}
+	if sent.ResourceVersion != there.ResourceVersion || sent.UID != there.UID {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("fluxtriggers").GroupResource(), sent.Name, errors.New("it changed"))
+	}
+	there.Status.Request = sent.Status.Request
+	for _, next := range sent.Status.Conditions {
+		if old := status.Get(there.Status.Conditions, v1alpha1.ConditionType(next.Type)); old != nil {
+			*old = next
+		} else {
+			there.Status.Conditions = append(there.Status.Conditions, next)
+		}
+	}
+	return c.Status().Update(ctx, &there)
 }
 
 // target is a GitTarget that names the trigger.
@@ -140,8 +177,54 @@ func TestARequestIsAllThatIsWrittenOnATriggerAndOnlyOnTheOneThatWasRead(t *testi
 	if diff := cmp.Diff(want, a.sent); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if _, res := a.pass(); len(a.sent) != 1 || !res.IsZero() {
+	if _, res := a.pass(); len(a.sent) != 1 || res.RequeueAfter != 30*time.Second {
 		t.Errorf("%d writes, then %+v", len(a.sent), res)
+	}
+}
+
+func TestARequestThatNobodyAnswersIsAMissingHolder(t *testing.T) { // B2
+	a := ask(t)
+	a.pass()
+	a.pass()
+	a.clock.SetTime(a.clock.Now().Add(30 * time.Second))
+	f, _ := a.pass()
+	c := status.Get(f.Status.Conditions, v1alpha1.ConditionHolderAvailable)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonHolderMissing) {
+		t.Fatalf("HolderAvailable is %+v", c)
+	}
+	if f.Status.Request == nil || !status.IsTrue(f.Status.Conditions, v1alpha1.ConditionHeld) {
+		t.Errorf("the request or the holder's own condition went with the write: %+v", f.Status)
+	}
+	a.mirror.states["web"] = mirror.State{Tip: "c2", QuietSince: noon.Add(-time.Hour)}
+	if f, _ = a.pass(); f.Status.Request.Commit != "c1" {
+		t.Errorf("asked for %s of nobody", f.Status.Request.Commit)
+	}
+	a.restart()
+	if f, _ = a.pass(); f.Status.Request.Commit != "c1" {
+		t.Errorf("asked for %s of nobody after a restart", f.Status.Request.Commit)
+	}
+	a.answer(v1alpha1.OutcomeStale)
+	f, _ = a.pass()
+	if !status.IsTrue(f.Status.Conditions, v1alpha1.ConditionHolderAvailable) || f.Status.Request.Commit != "c2" {
+		t.Errorf("with an answer there is a holder to ask: %+v, request %+v", f.Status.Conditions, f.Status.Request)
+	}
+}
+
+func TestALeaseThatIsNotRenewedIsAMissingHolder(t *testing.T) {
+	a := ask(t)
+	f := a.trigger()
+	f.Status.Holder = "flux-system/holdfast-holder-kc-0"
+	if err := a.client.Status().Update(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	a.lease = &apply.Lease{Present: true, Renewed: true, Since: noon.Add(-30 * time.Second), Lasts: 30 * time.Second}
+	if f, _ = a.pass(); conditions.HolderMissing(f.Status.Conditions) == nil || f.Status.Request != nil {
+		t.Errorf("asked for %+v of %+v", f.Status.Request, f.Status.Conditions)
+	}
+	a.lease.Since = noon
+	f, res := a.pass()
+	if !status.IsTrue(f.Status.Conditions, v1alpha1.ConditionHolderAvailable) || f.Status.Request == nil || res.RequeueAfter != 30*time.Second {
+		t.Errorf("renewed: asked for %+v of %+v, then %+v", f.Status.Request, f.Status.Conditions, res)
 	}
 }
 
@@ -206,8 +289,8 @@ func TestAfterARestartTheTipThatWasAppliedIsNotAskedForAgain(t *testing.T) {
 	a := ask(t)
 	a.pass()
 	a.answer(v1alpha1.OutcomeSucceeded)
-	a.r = &RequestReconciler{Client: a.client, Mirror: a.mirror, Clock: a.clock, Requests: NewRequestCounter(), NewID: func() string { return "fresh" }}
-	if f, res := a.pass(); f.Status.Request.ID != "id-1" || !res.IsZero() {
+	a.restart()
+	if f, res := a.pass(); f.Status.Request.ID != "id-1" || res.RequeueAfter != 0 {
 		t.Errorf("request %+v, %+v", f.Status.Request, res)
 	}
 }

@@ -82,3 +82,12 @@ func targetsWhere(keep func(t *v1alpha1.GitTarget, obj client.Object) bool) list
 		return namesOf(all.Items, func(t *v1alpha1.GitTarget) bool { return keep(t, obj) })
 	}
 }
+
+// listTargetsIn names the GitTargets of a namespace.
+func listTargetsIn(ctx context.Context, c client.Client, namespace client.Object) []types.NamespacedName {
+	var all v1alpha1.GitTargetList
+	if err := c.List(ctx, &all, client.InNamespace(namespace.GetName())); err != nil {
+		return nil // the cache is stopping
+	}
+	return namesOf(all.Items, func(*v1alpha1.GitTarget) bool { return true })
+}
