@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -50,13 +51,14 @@ func main() {
 
 // run holds until ctx ends, and then suspends what it had resumed.
 func run(ctx context.Context, config *rest.Config, s settings) error {
-	if _, err := s.resolve(); err != nil {
+	flags, err := s.resolve()
+	if err != nil {
 		return err
 	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the API server's own fairness decides; a holder that queues its suspends behind itself is late
 	scheme := runtime.NewScheme()
-	if err := controller.AddToScheme(scheme); err != nil {
+	if err := errors.Join(controller.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register kinds: %w", err)
 	}
 	grace := passesEnd
@@ -64,6 +66,7 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: s.address},
 		HealthProbeBindAddress:  "0", // the probes are beside the metrics
+		Cache:                   cache.Options{ByObject: leader.Only(leader.LeaseOf(s.namespace, s.selector))},
 		GracefulShutdownTimeout: &grace,
 	})
 	if err != nil {
@@ -87,16 +90,27 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	if err := mgr.Add(heartbeat); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	r := &controller.Reconciler{
-		Client:     mgr.GetClient(),
-		Live:       mgr.GetAPIReader(),
-		Applier:    flux.New(mgr.GetClient()),
-		ClusterUID: uid,
-		Now:        now,
-		NewToken:   controller.NewToken,
-		Metrics:    counts,
+	watcher := leader.Off()
+	if s.election {
+		if watcher, err = leader.Watch(ctx, mgr.GetCache(), s.identity); err != nil {
+			return err
+		}
 	}
-	if err := r.SetupWithManager(ctx, mgr); err != nil {
+	r := &controller.Reconciler{
+		Client:              mgr.GetClient(),
+		Live:                mgr.GetAPIReader(),
+		Applier:             flux.New(mgr.GetClient()),
+		ClusterUID:          uid,
+		Now:                 now,
+		NewToken:            controller.NewToken,
+		Metrics:             counts,
+		Leader:              watcher,
+		Shard:               flags.shard,
+		CancelsHealthChecks: flags.cancelsHealthChecks,
+		Namespace:           s.namespace,
+		Heartbeat:           heartbeat.Name(),
+	}
+	if err := r.SetupWithManager(ctx, mgr, watcher.Changes()); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
 	ended := mgr.Start(ctx)
