@@ -26,11 +26,14 @@ const auditPath = "/audit"
 
 // component is how one program of the world is run. The lists of arguments are here and nowhere else.
 type component struct {
-	name  string
-	args  []string
-	env   []string                    // besides PATH, HOME and TMPDIR
-	ready func(context.Context) error // nil error: it serves
-	grace time.Duration               // from SIGTERM to SIGKILL
+	name    string
+	program string // what it runs, when that has another name
+	pod     string // whose host name and namespace it sees; "": this machine's
+	args    []string
+	more    []string                    // after args and the world's own; RestartWith changes them
+	env     []string                    // besides PATH, HOME and TMPDIR
+	ready   func(context.Context) error // nil error: it serves
+	grace   time.Duration               // from SIGTERM to SIGKILL
 }
 
 func (w *World) etcd() component {
@@ -97,10 +100,10 @@ func (w *World) kustomizeController() component {
 	return w.flux(KustomizeController, kustomizeControllerUser, w.ports.kustomizeMetrics, w.ports.kustomizeHealth, "--no-remote-bases=true")
 }
 
-func (w *World) holder(extra []string) component {
-	return component{name: Holder, grace: 10 * time.Second, ready: w.answers(w.HolderStatusURL() + "/readyz"), args: append([]string{
+func (w *World) holder(name string, status int, extra []string) component {
+	return component{name: name, grace: 10 * time.Second, ready: w.answers("http://" + loopback(status) + "/readyz"), args: append([]string{
 		"--kubeconfig=" + w.Kubeconfig(HolderUser),
-		"--metrics-bind-address=" + loopback(w.ports.holderStatus),
+		"--metrics-bind-address=" + loopback(status),
 	}, extra...)}
 }
 

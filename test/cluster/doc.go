@@ -17,8 +17,11 @@
 //	out, err := w.Kubectl(ctx, cluster.Alice, "-n", "team-story", "scale", "deployment/web", "--replicas=3")
 //	log, err := w.Git.Log(ctx, "story", "main")                      // what became of it
 //
-// Trouble is made with Kill, Revive and Restart of any component, StopHolder and StopGitmirror, and on the Git side
-// with Down, Up, SetHook and Commit. When a story fails, LogTail has the words of the component that knows.
+// Trouble is made with Kill, Revive, Restart and RestartWith of any component, StopHolder and StopGitmirror, and on the
+// Git side with Down, Up, SetHook and Commit. When a story fails, LogTail has the words of the component that knows.
+//
+// Several kustomize-controllers, each with a holder beside it as in one pod, are started with StartPair, once the usual one
+// was killed or is kept from what theirs select.
 //
 // By hand: `go run ./cluster/cmd/cluster` prints a kubeconfig for each user and waits for Ctrl-C; with -build it only
 // fills the cache. HOLDFAST_CACHE moves the cache, KEEP=1 leaves a world's folder.

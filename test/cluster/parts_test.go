@@ -31,7 +31,7 @@ func TestTwoWorldsNeverShareAPort(t *testing.T) {
 
 // numbers are all fields of p that are ports; a port nobody has picked would be 0.
 func numbers(p *ports) (all []int) {
-	v := reflect.ValueOf(*p)
+	v := reflect.ValueOf(p).Elem()
 	for i := range v.NumField() {
 		if f := v.Field(i); f.Kind() == reflect.Int {
 			all = append(all, int(f.Int()))

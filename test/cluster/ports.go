@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/holdfast-gitops/holdfast/test/cluster/buildcache"
 )
@@ -30,6 +31,7 @@ type ports struct {
 	kustomizeMetrics, kustomizeHealth              int
 	holderStatus, gitmirrorAudit, gitmirrorMetrics int
 
+	mu    sync.Mutex
 	locks []*buildcache.Lock
 }
 
@@ -51,6 +53,23 @@ func takePorts() (*ports, error) {
 		*port, next = taken, taken+1
 	}
 	return p, nil
+}
+
+// more takes n further ports, until release.
+func (p *ports) more(n int) ([]int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]int, n)
+	next := p.gitmirrorMetrics + 1
+	for i := range all {
+		taken, lock, err := takePort(next)
+		if err != nil {
+			return nil, err
+		}
+		p.locks = append(p.locks, lock)
+		all[i], next = taken, taken+1
+	}
+	return all, nil
 }
 
 // takePort returns the first free port from the given one on, around the end of the range.
@@ -81,6 +100,8 @@ func canListen(port int) bool {
 
 // release gives the ports back to other worlds.
 func (p *ports) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, l := range p.locks {
 		l.Release()
 	}

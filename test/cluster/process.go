@@ -29,15 +29,15 @@ type process struct {
 	err  error         // how it ended; valid once done is closed
 }
 
-// startProcess starts the program in a process group of its own, to be killed with this one.
-func startProcess(name, path string, args, env []string, logPath string) (*process, error) {
+// startProcess starts the program as attr says; one without a process group of its own could not be stopped.
+func startProcess(name, path string, args, env []string, logPath string, attr *syscall.SysProcAttr) (*process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	defer log.Close()
 	p := &process{name: name, log: logPath, cmd: exec.Command(path, args...), done: make(chan struct{})}
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = env, log, log, dieWithParent()
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = env, log, log, attr
 	if err := onSpawner(p.cmd.Start); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

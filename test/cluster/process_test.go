@@ -36,6 +36,13 @@ var roles = map[string]func(){
 	"port taken": func() { fmt.Println("listen tcp 127.0.0.1:1: bind: address already in use") },
 	"idle":       func() { fmt.Println("idling"); time.Sleep(bound) },
 	"stubborn":   func() { signal.Ignore(syscall.SIGTERM); fmt.Println("idling"); time.Sleep(bound) },
+	// says what it is called and where it runs
+	"whoami": func() {
+		host, _ := os.Hostname()
+		namespace, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+		fmt.Printf("%s in %s\nidling\n", host, namespace)
+		time.Sleep(bound)
+	},
 	// holds the lock at the path in its last argument for as long as it lives
 	"locker": func() {
 		if l, err := buildcache.TryLock(os.Args[1]); l == nil || err != nil {
@@ -47,7 +54,7 @@ var roles = map[string]func(){
 	},
 	// starts a locker as a component of its own and waits to be killed
 	"parent": func() {
-		p, err := startProcess("locker", os.Args[0], os.Args[1:], playing("locker"), os.Args[1]+".log")
+		p, err := startProcess("locker", os.Args[0], os.Args[1:], playing("locker"), os.Args[1]+".log", dieWithParent())
 		if err == nil {
 			err = p.waitReady(context.Background(), logged(p))
 		}
@@ -70,7 +77,7 @@ func logged(p *process) func(context.Context) error {
 
 func play(t *testing.T, r string) *process {
 	t.Helper()
-	p, err := startProcess(r, os.Args[0], nil, playing(r), filepath.Join(t.TempDir(), "log"))
+	p, err := startProcess(r, os.Args[0], nil, playing(r), filepath.Join(t.TempDir(), "log"), dieWithParent())
 	if err != nil {
 		t.Fatal(err)
 	}

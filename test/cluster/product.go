@@ -7,7 +7,7 @@ import (
 
 // StartHolder builds the holder from the checkout and starts it beside Flux; args come after the usual ones.
 func (w *World) StartHolder(ctx context.Context, args ...string) error {
-	return w.startProduct(ctx, w.holder(args), "./sidecar")
+	return w.startProduct(ctx, w.holder(Holder, w.ports.holderStatus, args), "./sidecar")
 }
 
 // StopHolder stops the holder: with SIGTERM when graceful, else with SIGKILL.
@@ -39,18 +39,23 @@ func (w *World) startProduct(ctx context.Context, c component, pkg string) error
 			return err
 		}
 	}
+	if err := w.buildProgram(ctx, w.root, c.name, pkg); err != nil {
+		return err
+	}
+	return w.run(ctx, c)
+}
+
+// buildProgram builds a program of one of the checkout's modules and puts it into the world under name.
+func (w *World) buildProgram(ctx context.Context, module, name, pkg string, flags ...string) error {
 	cache, err := openCache(w.options.Out)
 	if err != nil {
 		return err
 	}
-	path, err := cache.BuildProduct(ctx, w.root, c.name, pkg)
+	path, err := cache.BuildProduct(ctx, module, name, pkg, flags...)
 	if err != nil {
 		return err
 	}
-	if err := (binaries{c.name: path}).linkInto(w.path("bin")); err != nil {
-		return err
-	}
-	return w.run(ctx, c)
+	return binaries{name: path}.linkInto(w.path("bin"))
 }
 
 func (w *World) stopProduct(name string, graceful bool) error {

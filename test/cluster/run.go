@@ -1,17 +1,19 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"syscall"
 )
 
 // run starts the component and waits until it is ready. A component that does not get there is stopped again.
 func (w *World) run(ctx context.Context, c component) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startBound, fmt.Errorf("not within %s", startBound))
 	defer cancel()
-	args := slices.Concat(c.args, w.options.Args[c.name])
-	p, err := startProcess(c.name, w.path("bin/"+c.name), args, w.environment(c.env...), w.logFile(c.name))
+	path, args, attr := w.command(c)
+	p, err := startProcess(c.name, path, args, w.environment(c.env...), w.logFile(c.name), attr)
 	if err != nil {
 		return err
 	}
@@ -23,6 +25,15 @@ func (w *World) run(ctx context.Context, c component) error {
 		return err
 	}
 	return nil
+}
+
+// command is what is executed for the component, and how.
+func (w *World) command(c component) (path string, args []string, attr *syscall.SysProcAttr) {
+	path, args = w.path("bin/"+cmp.Or(c.program, c.name)), slices.Concat(c.args, w.options.Args[c.name], c.more)
+	if c.pod == "" {
+		return path, args, dieWithParent()
+	}
+	return w.path("bin/pod"), append([]string{c.pod, w.podRun(c.pod), path}, args...), ownHost()
 }
 
 // find returns the running component, or nil.
@@ -58,6 +69,14 @@ func (w *World) Restart(ctx context.Context, name string) error {
 		return err
 	}
 	return w.run(ctx, r.component)
+}
+
+// RestartWith is Restart with further arguments, which stay until the next RestartWith; none takes them away again.
+func (w *World) RestartWith(ctx context.Context, name string, args ...string) error {
+	if r := w.find(name); r != nil {
+		r.more = args
+	}
+	return w.Restart(ctx, name)
 }
 
 // Kill is kill -9 of the component; it returns once the process is gone. Revive starts it again.

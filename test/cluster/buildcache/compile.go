@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -45,9 +46,9 @@ func (c Cache) count(ctx context.Context, p Program) (int, error) {
 	return total, nil
 }
 
-// BuildProduct builds a program of the checkout at root, with plain go build and its build cache, and returns where
-// it is. The path stays the same for one checkout, so an unchanged program is not even linked again.
-func (c Cache) BuildProduct(ctx context.Context, root, name, pkg string) (string, error) {
+// BuildProduct builds a program of the checkout at root, with plain go build, those flags and its build cache, and returns
+// where it is. The path stays the same for one checkout, so an unchanged program is not even linked again.
+func (c Cache) BuildProduct(ctx context.Context, root, name, pkg string, flags ...string) (string, error) {
 	sum := sha256.Sum256([]byte(root))
 	dir := filepath.Join(c.Dir, "product", hex.EncodeToString(sum[:])[:keyDigits])
 	lock, err := TakeLock(ctx, filepath.Join(dir, name+".lock"), func() { c.say("%s: another process is building it, waiting", name) })
@@ -56,7 +57,7 @@ func (c Cache) BuildProduct(ctx context.Context, root, name, pkg string) (string
 	}
 	defer lock.Release()
 	out := filepath.Join(dir, name)
-	err = c.run(ctx, root, []string{"build", "-o", out, pkg}, func(string) {}, func(_ seen, since time.Duration) {
+	err = c.run(ctx, root, slices.Concat([]string{"build", "-o", out}, flags, []string{pkg}), func(string) {}, func(_ seen, since time.Duration) {
 		c.say("%s: building from the checkout, %s", name, since)
 	})
 	if err != nil {
