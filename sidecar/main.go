@@ -51,8 +51,7 @@ func main() {
 
 // run holds until ctx ends, and then suspends what it had resumed.
 func run(ctx context.Context, config *rest.Config, s settings) error {
-	flags, err := s.resolve()
-	if err != nil {
+	if _, err := s.resolve(); err != nil {
 		return err
 	}
 	config = rest.CopyConfig(config)
@@ -66,7 +65,6 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: s.address},
 		HealthProbeBindAddress:  "0", // the probes are beside the metrics
-		Cache:                   cache.Options{ByObject: leader.Only(leader.LeaseOf(s.namespace, s.selector))},
 		GracefulShutdownTimeout: &grace,
 	})
 	if err != nil {
@@ -90,27 +88,16 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	if err := mgr.Add(heartbeat); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	watcher := leader.Off()
-	if s.election {
-		if watcher, err = leader.Watch(ctx, mgr.GetCache(), s.identity); err != nil {
-			return err
-		}
-	}
 	r := &controller.Reconciler{
-		Client:              mgr.GetClient(),
-		Live:                mgr.GetAPIReader(),
-		Applier:             flux.New(mgr.GetClient()),
-		ClusterUID:          uid,
-		Now:                 now,
-		NewToken:            controller.NewToken,
-		Metrics:             counts,
-		Leader:              watcher,
-		Shard:               flags.shard,
-		CancelsHealthChecks: flags.cancelsHealthChecks,
-		Namespace:           s.namespace,
-		Heartbeat:           heartbeat.Name(),
+		Client:     mgr.GetClient(),
+		Live:       mgr.GetAPIReader(),
+		Applier:    flux.New(mgr.GetClient()),
+		ClusterUID: uid,
+		Now:        now,
+		NewToken:   controller.NewToken,
+		Metrics:    counts,
 	}
-	if err := r.SetupWithManager(ctx, mgr, watcher.Changes()); err != nil {
+	if err := r.SetupWithManager(ctx, mgr); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
 	ended := mgr.Start(ctx)
