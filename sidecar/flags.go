@@ -24,8 +24,9 @@ const (
 // settings are what the flags say. Those about the controller repeat what the kustomize-controller of the same pod was
 // started with.
 type settings struct {
-	address string
-	level   slog.Level
+	address    string
+	level      slog.Level
+	eventsAddr string
 
 	election  bool
 	namespace string
@@ -36,8 +37,10 @@ type settings struct {
 
 // bind defines the flags; controller-runtime adds --kubeconfig.
 func (s *settings) bind(fs *flag.FlagSet) {
-	fs.StringVar(&s.address, "metrics-bind-address", "127.0.0.1:9797", "where /metrics, /healthz and /readyz are served")
+	fs.StringVar(&s.address, "metrics-bind-address", "127.0.0.1:9797", "where /metrics, /healthz and /readyz are served, and /status to the loopback interface")
 	fs.TextVar(&s.level, "log-level", slog.LevelInfo, "least level that is logged: DEBUG, INFO, WARN or ERROR")
+	fs.StringVar(&s.eventsAddr, "events-addr", "",
+		"the kustomize-controller's --events-addr, where Flux's notification-controller takes events; empty: none are posted")
 	fs.BoolVar(&s.election, "controller-leader-election", false,
 		"the kustomize-controller of this pod runs with --enable-leader-election; operations are started only while it leads")
 	fs.StringVar(&s.namespace, "controller-namespace", podNamespace(os.Getenv("RUNTIME_NAMESPACE"), namespaceFile),

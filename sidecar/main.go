@@ -24,6 +24,8 @@ import (
 	"github.com/holdfast-gitops/holdfast/sidecar/applier/flux"
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
 	"github.com/holdfast-gitops/holdfast/sidecar/leader"
+	"github.com/holdfast-gitops/holdfast/sidecar/notify"
+	"github.com/holdfast-gitops/holdfast/sidecar/statuspage"
 )
 
 // A stop is over within five seconds: passes get the first two to end, suspending what is resumed the rest.
@@ -70,9 +72,6 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	if err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	if err := serve(mgr, ready(mgr.GetCache())); err != nil {
-		return err
-	}
 	uid, err := controller.ClusterUID(ctx, mgr.GetAPIReader())
 	if err != nil {
 		return err
@@ -88,6 +87,16 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	if err := mgr.Add(heartbeat); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
+	at := func() statuspage.Leadership {
+		return statuspage.Leadership{Holder: heartbeat.Name(), Leads: true}
+	}
+	if err := serve(mgr, ready(mgr.GetCache()), statuspage.Handler(mgr.GetClient(), at, now)); err != nil {
+		return err
+	}
+	posts, err := notify.Open(notify.Options{Address: s.eventsAddr, Instance: s.identity, Log: ctrl.LoggerFrom(ctx), Count: counts.Posted})
+	if err != nil {
+		return fmt.Errorf("--events-addr: %w", err)
+	}
 	r := &controller.Reconciler{
 		Client:     mgr.GetClient(),
 		Live:       mgr.GetAPIReader(),
@@ -96,6 +105,7 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 		Now:        now,
 		NewToken:   controller.NewToken,
 		Metrics:    counts,
+		Notify:     posts,
 	}
 	if err := r.SetupWithManager(ctx, mgr); err != nil {
 		return fmt.Errorf("set up: %w", err)
@@ -103,11 +113,16 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	ended := mgr.Start(ctx)
 	stopping, cancel := context.WithTimeout(logr.NewContext(context.Background(), ctrl.LoggerFrom(ctx)), suspendsEnd)
 	defer cancel()
-	return errors.Join(ended, r.Stop(stopping), heartbeat.Release(stopping))
+	stopped := errors.Join(ended, r.Stop(stopping), heartbeat.Release(stopping))
+	posts.Close(stopping) // no pass runs any more, so nothing is added
+	return stopped
 }
 
-// serve puts the probes on the metrics server.
-func serve(mgr ctrl.Manager, ready healthz.Checker) error {
+// serve puts the probes and the status on the metrics server.
+func serve(mgr ctrl.Manager, ready healthz.Checker, page http.Handler) error {
+	if err := mgr.AddMetricsServerExtraHandler("/status", page); err != nil {
+		return fmt.Errorf("serve /status: %w", err)
+	}
 	for path, check := range map[string]healthz.Checker{"/healthz": healthz.Ping, "/readyz": ready} {
 		h := http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"holder": check}})
 		if err := mgr.AddMetricsServerExtraHandler(path, h); err != nil {

@@ -7,10 +7,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/redact"
 	"github.com/holdfast-gitops/holdfast/internal/status"
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
@@ -20,16 +22,25 @@ const reporter = "holdfast.dev/holder"
 
 // tell logs and records the action's Event. Events are written one by one: the recorder of client-go folds those of one
 // reason into a series and drops the messages, which name the commit or the person here. One that cannot be written is
-// logged, because the work it tells of is done.
+// logged, because the work it tells of is done; in a namespace that is being deleted none can be. The same news goes to
+// Flux's notification-controller, which is asked for nothing.
 func (r *Reconciler) tell(ctx context.Context, s hold.Seen, a hold.Action) {
 	if a.Event == nil {
 		return
 	}
-	l := log.FromContext(ctx)
-	l.Info("transition", "reason", a.Event.Reason, "detail", a.Event.Message)
-	r.Metrics.told(*a.Event)
-	if err := r.Client.Create(ctx, event(s, *a.Event)); err != nil {
-		l.Error(err, "an Event could not be written", "reason", a.Event.Reason)
+	e, l := *a.Event, log.FromContext(ctx)
+	e.Message = redact.Text(e.Message)
+	l.Info("transition", "reason", e.Reason, "detail", e.Message)
+	r.Metrics.told(e)
+	if r.Notify != nil {
+		r.Notify.Post(post(s, a, e))
+	}
+	switch err := r.Client.Create(ctx, event(s, e)); {
+	case err == nil:
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
+		l.Info("no Event was written, because the trigger's namespace is being deleted", "reason", e.Reason)
+	default:
+		l.Error(err, "an Event could not be written", "reason", e.Reason)
 	}
 }
 

@@ -20,7 +20,7 @@ const maxPasses = 8
 // a write the server will never take.
 var errStillMoving = errors.New("every write found its object changed; trying again later")
 
-// Reconciler drives FluxTriggers. All fields are required.
+// Reconciler drives FluxTriggers. All fields but Notify are required.
 type Reconciler struct {
 	// Client writes, and reads from the cache.
 	Client client.Client
@@ -42,6 +42,9 @@ type Reconciler struct {
 
 	// Metrics counts what happened.
 	Metrics *Metrics
+
+	// Notify hears of every transition. nil: nobody does.
+	Notify Notifier
 }
 
 // Reconcile takes one trigger as far as it goes without waiting.
