@@ -53,7 +53,8 @@ func main() {
 
 // run holds until ctx ends, and then suspends what it had resumed.
 func run(ctx context.Context, config *rest.Config, s settings) error {
-	if _, err := s.resolve(); err != nil {
+	flags, err := s.resolve()
+	if err != nil {
 		return err
 	}
 	config = rest.CopyConfig(config)
@@ -67,6 +68,7 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: s.address},
 		HealthProbeBindAddress:  "0", // the probes are beside the metrics
+		Cache:                   cache.Options{ByObject: leader.Only(leader.LeaseOf(s.namespace, s.selector))},
 		GracefulShutdownTimeout: &grace,
 	})
 	if err != nil {
@@ -87,8 +89,15 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	if err := mgr.Add(heartbeat); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
+	watcher := leader.Off()
+	if s.election {
+		if watcher, err = leader.Watch(ctx, mgr.GetCache(), s.identity); err != nil {
+			return err
+		}
+	}
 	at := func() statuspage.Leadership {
-		return statuspage.Leadership{Holder: heartbeat.Name(), Leads: true}
+		state := watcher.State()
+		return statuspage.Leadership{Holder: heartbeat.Name(), Leads: state.Leads, Controller: state.Controller}
 	}
 	if err := serve(mgr, ready(mgr.GetCache()), statuspage.Handler(mgr.GetClient(), at, now)); err != nil {
 		return err
@@ -98,16 +107,21 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 		return fmt.Errorf("--events-addr: %w", err)
 	}
 	r := &controller.Reconciler{
-		Client:     mgr.GetClient(),
-		Live:       mgr.GetAPIReader(),
-		Applier:    flux.New(mgr.GetClient()),
-		ClusterUID: uid,
-		Now:        now,
-		NewToken:   controller.NewToken,
-		Metrics:    counts,
-		Notify:     posts,
+		Client:              mgr.GetClient(),
+		Live:                mgr.GetAPIReader(),
+		Applier:             flux.New(mgr.GetClient()),
+		ClusterUID:          uid,
+		Now:                 now,
+		NewToken:            controller.NewToken,
+		Metrics:             counts,
+		Notify:              posts,
+		Leader:              watcher,
+		Shard:               flags.shard,
+		CancelsHealthChecks: flags.cancelsHealthChecks,
+		Namespace:           s.namespace,
+		Heartbeat:           heartbeat.Name(),
 	}
-	if err := r.SetupWithManager(ctx, mgr); err != nil {
+	if err := r.SetupWithManager(ctx, mgr, watcher.Changes()); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
 	ended := mgr.Start(ctx)

@@ -185,6 +185,14 @@ type Baseline struct {
 	HistoryTotal int64 `json:"historyTotal,omitempty"`
 }
 
+// Rest is what the status of one Kustomization said while it was held.
+type Rest struct {
+	// ApplierUID is the Kustomization's uid.
+	ApplierUID string `json:"applierUID"`
+
+	Baseline `json:",inline"`
+}
+
 // Operation is one apply, from its record to its end. It is recorded before anything is resumed.
 type Operation struct {
 	// RequestID is the request this operation carries out; absent when nobody requested it.
@@ -360,7 +368,11 @@ type FluxTriggerStatus struct {
 	// AtRest is what the Kustomization's status said when it was last found held. If it moves while held, something ran
 	// that nobody recorded.
 	// +optional
-	AtRest *Baseline `json:"atRest,omitempty"`
+	AtRest *Rest `json:"atRest,omitempty"`
+
+	// ReleasingSince is since when the Kustomization is being handed back, UTC. After ten minutes it is let go as it is.
+	// +optional
+	ReleasingSince *metav1.Time `json:"releasingSince,omitempty"`
 
 	// BehindSince is since when the source has held a commit that is not applied, UTC; absent: it is.
 	// +optional

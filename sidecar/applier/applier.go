@@ -23,14 +23,24 @@ type Target struct {
 
 // Applier holds and resumes. Every method is safe to repeat, and fails with ErrMoved when the target is not what was read.
 type Applier interface {
-	// Suspend makes heldBy the holder and suspends the applier; its controller records token once it has seen that.
+	// Suspend makes heldBy the holder, keeps the applier from being deleted unnoticed, and suspends it; its controller records
+	// token once it has seen that.
 	Suspend(ctx context.Context, t Target, heldBy, token string) error
 
-	// Resume lets the applier run; heldBy stays the holder.
+	// Resume lets the applier run; heldBy stays the holder, and what keeps it from being deleted stays.
 	Resume(ctx context.Context, t Target, heldBy, token string) error
 
 	// Release lets the applier run on its own and gives up everything that was applied to it.
 	Release(ctx context.Context, t Target) error
+
+	// GiveUp gives up everything that was applied to the applier, and resumes nothing first.
+	GiveUp(ctx context.Context, t Target) error
+
+	// Freeze suspends the source, so that what was fetched stays; its controller records token once it has seen that.
+	Freeze(ctx context.Context, source Target, token string) error
+
+	// Thaw gives up what Freeze applied.
+	Thaw(ctx context.Context, source Target) error
 
 	// Fetch makes the source be fetched anew; its controller records token once it has done so.
 	Fetch(ctx context.Context, source Target, token string) error

@@ -35,7 +35,7 @@ func (r *Reconciler) tell(ctx context.Context, s hold.Seen, a hold.Action) {
 	if r.Notify != nil {
 		r.Notify.Post(post(s, a, e))
 	}
-	switch err := r.Client.Create(ctx, event(s, e)); {
+	switch err := r.Client.Create(ctx, newEvent(s, e)); {
 	case err == nil:
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
 		l.Info("no Event was written, because the trigger's namespace is being deleted", "reason", e.Reason)
@@ -44,8 +44,8 @@ func (r *Reconciler) tell(ctx context.Context, s hold.Seen, a hold.Action) {
 	}
 }
 
-// event returns e about the trigger, named after the pass so that no two share a name.
-func event(s hold.Seen, e hold.Event) *eventsv1.Event {
+// newEvent returns e about the trigger, named after the pass so that no two share a name.
+func newEvent(s hold.Seen, e hold.Event) *eventsv1.Event {
 	kind := corev1.EventTypeNormal
 	if e.Warning {
 		kind = corev1.EventTypeWarning

@@ -7,7 +7,10 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +27,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, read
 	if err != nil || trigger == nil {
 		return s, err
 	}
-	s.Trigger = trigger
+	s.Trigger, s.Followed, s.Controller = trigger, r.memory.follows(trigger), r.controller(nil)
 	candidates, err := r.candidates(ctx, trigger)
 	if err != nil {
 		return s, err
@@ -33,26 +36,111 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, read
 	if s.Binding.Reason == v1alpha1.ReasonNotReferenced && hold.HoldsNothing(trigger) {
 		return s, nil
 	}
-	ref := trigger.Spec.KustomizationRef
-	s.Kustomization, err = get(ctx, read, types.NamespacedName(ref), &kustomizev1.Kustomization{})
+	s.Kustomization, err = get(ctx, read, types.NamespacedName(trigger.Spec.KustomizationRef), &kustomizev1.Kustomization{})
 	if err != nil {
 		return s, err
 	}
+	s.Controller = r.controller(s.Kustomization)
 	if k := s.Kustomization; k != nil && k.Spec.SourceRef.Kind == sourcev1.GitRepositoryKind {
 		if s.GitRepository, err = get(ctx, read, hold.SourceOf(k), &sourcev1.GitRepository{}); err != nil {
 			return s, err
 		}
+		if s.SourceBusy, err = r.inUse(ctx, hold.SourceOf(k).String(), trigger); err != nil {
+			return s, err
+		}
 	}
-	provider := types.NamespacedName{Name: trigger.Spec.KubeProviderRef.Name}
+	if op := trigger.Status.Operation; op != nil && op.FreezeToken != "" && !op.Phase.Final() {
+		if s.Frozen, err = get(ctx, read, nameOf(op.SourceRef), &sourcev1.GitRepository{}); err != nil {
+			return s, err
+		}
+	}
+	if s, err = r.mayHold(ctx, s, candidates); err != nil {
+		return s, err
+	}
+	s.Others, err = r.others(ctx, s)
+	return s, err
+}
+
+// mayHold adds to s what says whether its trigger may hold.
+func (r *Reconciler) mayHold(ctx context.Context, s hold.Seen, candidates []binding.Candidate) (hold.Seen, error) {
+	provider := types.NamespacedName{Name: s.Trigger.Spec.KubeProviderRef.Name}
 	if provider.Name == "" {
 		provider.Name = v1alpha1.DefaultKubeProvider
 	}
+	var err error
 	if s.KubeProvider, err = get(ctx, r.Client, provider, &v1alpha1.KubeProvider{}); err != nil {
 		return s, err
 	}
-	s.Binding = binding.Judge(trigger, fetched(s.GitRepository), candidates)
-	s.OtherLives, err = r.otherLives(ctx, s)
-	return s, err
+	if s.Admitted, err = r.admitted(ctx, s.KubeProvider, s.Trigger.Namespace); err != nil {
+		return s, err
+	}
+	s.Binding = binding.Judge(s.Trigger, fetched(s.GitRepository), candidates)
+	return s, nil
+}
+
+// admitted says that the KubeProvider admits the namespace, whose labels are read only where they count.
+func (r *Reconciler) admitted(ctx context.Context, p *v1alpha1.KubeProvider, namespace string) (bool, error) {
+	if p == nil || p.Spec.AccessFrom == nil {
+		return binding.Admits(p, namespace, nil), nil
+	}
+	ns, err := get(ctx, r.Client, types.NamespacedName{Name: namespace}, namespaceMetadata())
+	if err != nil || ns == nil {
+		return false, err
+	}
+	return binding.Admits(p, namespace, ns.Labels), nil
+}
+
+// namespaceMetadata returns an empty Namespace of which only the metadata is read.
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return m
+}
+
+// controller returns what is known of the kustomize-controller of this pod; k is nil when there is none to look at.
+func (r *Reconciler) controller(k *kustomizev1.Kustomization) hold.Controller {
+	state := r.Leader.State()
+	c := hold.Controller{
+		Leads:               state.Leads,
+		Elsewhere:           k != nil && !r.Shard.Matches(labels.Set(k.Labels)),
+		Leader:              state.Controller,
+		LedFor:              state.Since,
+		Lease:               state.Lease,
+		Namespace:           r.Namespace,
+		CancelsHealthChecks: r.CancelsHealthChecks,
+		Heartbeat:           r.Heartbeat,
+	}
+	if c.Leader == "" && c.Leads {
+		c.Leader = r.Heartbeat // there is no election, so it is the controller of this pod
+	}
+	return c
+}
+
+// others returns the other triggers that name the same Kustomization, each with what says whether it may hold.
+func (r *Reconciler) others(ctx context.Context, s hold.Seen) ([]hold.Seen, error) {
+	var triggers v1alpha1.FluxTriggerList
+	applier := types.NamespacedName(s.Trigger.Spec.KustomizationRef).String()
+	if err := r.Client.List(ctx, &triggers, client.MatchingFields{triggersByApplier: applier}); err != nil {
+		return nil, fmt.Errorf("list FluxTriggers of Kustomization %s: %w", applier, err)
+	}
+	var all []hold.Seen
+	for i := range triggers.Items {
+		t := &triggers.Items[i]
+		if t.UID == s.Trigger.UID {
+			continue
+		}
+		candidates, err := r.candidates(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		o := s
+		o.Trigger, o.Others = t, nil
+		if o, err = r.mayHold(ctx, o, candidates); err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
 }
 
 // candidates returns the GitTargets that name trigger, each with its GitProvider.
@@ -74,32 +162,6 @@ func (r *Reconciler) candidates(ctx context.Context, trigger *v1alpha1.FluxTrigg
 	return candidates, nil
 }
 
-// otherLives says that held-by names another trigger that is there, or one of another cluster, which cannot be asked after.
-func (r *Reconciler) otherLives(ctx context.Context, s hold.Seen) (bool, error) {
-	if s.Kustomization == nil {
-		return false, nil
-	}
-	by := hold.HolderOf(s.Kustomization)
-	if by == "" || by == s.HeldBy() {
-		return false, nil
-	}
-	uid, here := strings.CutPrefix(by, r.ClusterUID+"/")
-	if !here {
-		return true, nil
-	}
-	var triggers v1alpha1.FluxTriggerList
-	err := r.Client.List(ctx, &triggers, client.MatchingFields{triggersByApplier: types.NamespacedName(s.Trigger.Spec.KustomizationRef).String()})
-	if err != nil {
-		return false, fmt.Errorf("list FluxTriggers of Kustomization %s: %w", s.Trigger.Spec.KustomizationRef.Name, err)
-	}
-	for _, t := range triggers.Items {
-		if string(t.UID) == uid {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // fetched returns what the GitRepository fetches, or nil when it is not there or follows no branch.
 func fetched(g *sourcev1.GitRepository) *binding.Source {
 	if g == nil {
@@ -110,6 +172,12 @@ func fetched(g *sourcev1.GitRepository) *binding.Source {
 		return nil
 	}
 	return &binding.Source{URL: g.Spec.URL, Branch: branch}
+}
+
+// nameOf returns what a reference of the form namespace/name means.
+func nameOf(ref string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(ref, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
 // get reads one object into into; nil without an error means that there is none.

@@ -32,6 +32,12 @@ func (r *Reconciler) perform(ctx context.Context, s hold.Seen, a hold.Action) er
 		return r.Applier.Resume(ctx, target(s.Kustomization, a), s.HeldBy(), a.Token)
 	case hold.Release:
 		return r.Applier.Release(ctx, target(s.Kustomization, a))
+	case hold.GiveUp:
+		return r.Applier.GiveUp(ctx, target(s.Kustomization, a))
+	case hold.Freeze:
+		return r.Applier.Freeze(ctx, target(s.Frozen, a), a.Token)
+	case hold.Thaw:
+		return r.Applier.Thaw(ctx, target(s.Frozen, a))
 	case hold.Fetch:
 		return r.Applier.Fetch(ctx, target(s.GitRepository, a), a.Token)
 	}

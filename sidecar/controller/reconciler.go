@@ -6,11 +6,15 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/sidecar/applier"
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
+	"github.com/holdfast-gitops/holdfast/sidecar/leader"
 )
 
 // maxPasses bounds how often one call decides again because the world moved under it.
@@ -45,6 +49,23 @@ type Reconciler struct {
 
 	// Notify hears of every transition. nil: nobody does.
 	Notify Notifier
+
+	// Leader says which kustomize-controller leads.
+	Leader interface{ State() leader.State }
+
+	// Shard selects the Kustomizations that the controller of this pod looks at.
+	Shard labels.Selector
+
+	// CancelsHealthChecks: that controller runs with its feature gate CancelHealthCheckOnNewRevision.
+	CancelsHealthChecks bool
+
+	// Namespace is where that controller runs.
+	Namespace string
+
+	// Heartbeat is namespace and name of this holder's own Lease.
+	Heartbeat string
+
+	memory memory
 }
 
 // Reconcile takes one trigger as far as it goes without waiting.
@@ -57,6 +78,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, err
 		}
 		act := hold.Decide(seen)
+		if seen.Trigger != nil && act.Reason != v1alpha1.ReasonStandby {
+			r.memory.follow(seen.Trigger.UID, seen.Trigger.Status.Operation)
+		}
 		if !writes(seen, act) {
 			return ctrl.Result{RequeueAfter: act.Recheck}, nil
 		}
@@ -65,6 +89,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			continue
 		}
 		err = r.perform(ctx, seen, act)
+		if err != nil && !isMoved(err) {
+			return ctrl.Result{}, errors.Join(err, r.denied(ctx, seen, act, err))
+		}
 		if err == nil {
 			err = r.report(ctx, seen, act)
 		}
@@ -80,12 +107,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, errors.Join(errStillMoving, moved)
 }
 
+// denied says in the status, and does, what follows from an effect the server refused. The caller tries again later.
+func (r *Reconciler) denied(ctx context.Context, s hold.Seen, a hold.Action, why error) error {
+	then := hold.Denied(s, a, why.Error(), apierrors.IsForbidden(why))
+	if !writes(s, then) {
+		return nil
+	}
+	if err := r.perform(ctx, s, then); err != nil {
+		return err
+	}
+	return r.report(ctx, s, then)
+}
+
 // writes says that the action changes anything.
 func writes(s hold.Seen, a hold.Action) bool {
 	return a.Verb != hold.Wait || changes(s, a)
 }
 
-// isMoved says that a write found the object not as it was read.
+// isMoved says that a write found the object not as it was read. A conflict about who owns a field is none of these: it
+// comes back however often the object is read, until somebody gives the field up.
 func isMoved(err error) bool {
-	return errors.Is(err, applier.ErrMoved) || apierrors.IsConflict(err) || apierrors.IsNotFound(err)
+	return errors.Is(err, applier.ErrMoved) || apierrors.IsNotFound(err) ||
+		apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }

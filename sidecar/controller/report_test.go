@@ -89,7 +89,7 @@ func TestTokensDiffer(t *testing.T) {
 func TestAnEventOfATriggerWithALongNameHasAValidName(t *testing.T) {
 	for _, name := range []string{strings.Repeat("a", 199) + "-b", strings.Repeat("a", 199) + ".b", strings.Repeat("a", 253), "a"} {
 		s := hold.Seen{Now: time.Now(), Trigger: &v1alpha1.FluxTrigger{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}}
-		if e := event(s, hold.Event{}); len(validation.IsDNS1123Subdomain(e.Name)) != 0 {
+		if e := newEvent(s, hold.Event{}); len(validation.IsDNS1123Subdomain(e.Name)) != 0 {
 			t.Errorf("%s: %v", e.Name, validation.IsDNS1123Subdomain(e.Name))
 		}
 	}

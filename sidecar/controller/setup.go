@@ -17,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
@@ -30,7 +32,7 @@ import (
 // +kubebuilder:rbac:groups=holdfast.dev,resources=gittargets;gitproviders;kubeproviders,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kustomize.toolkit.fluxcd.io,resources=kustomizations,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Names of the cache's indexes.
@@ -40,6 +42,7 @@ const (
 	targetsByProvider  = "spec.gitProviderRef"   // name, in the same namespace
 	appliersBySource   = "spec.sourceRef"        // namespace/name of a GitRepository
 	triggersByProvider = "spec.kubeProviderRef"  // name
+	triggersBySource   = "status.operation"      // namespace/name of the GitRepository an operation in flight uses
 )
 
 // workers is how many triggers are looked at at once. One trigger is never looked at twice at once.
@@ -70,8 +73,8 @@ func ClusterUID(ctx context.Context, live client.Reader) (string, error) {
 }
 
 // SetupWithManager builds the indexes and the watches. Everything a decision looks at is watched, so that a trigger at rest
-// needs no timer.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+// needs no timer. What comes through woken makes it look at every trigger.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, woken <-chan event.GenericEvent) error {
 	for _, ix := range indexes {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, ix.of, ix.name, ix.keys); err != nil {
 			return fmt.Errorf("index %T by %s: %w", ix.of, ix.name, err)
@@ -82,11 +85,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("fluxtrigger").
 		For(&v1alpha1.FluxTrigger{}).
+		Watches(&v1alpha1.FluxTrigger{}, r.siblings()).
 		Watches(&kustomizev1.Kustomization{}, each(r.ofApplier)).
 		Watches(&sourcev1.GitRepository{}, each(r.ofSource)).
 		Watches(&v1alpha1.GitTarget{}, each(ofTarget), spec).
 		Watches(&v1alpha1.GitProvider{}, each(r.ofGitProvider), spec).
 		Watches(&v1alpha1.KubeProvider{}, each(r.ofKubeProvider), spec).
+		Watches(&corev1.Namespace{}, each(r.ofNamespace), builder.OnlyMetadata, builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WatchesRawSource(source.Channel(woken, each(r.all))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, 30*time.Second),
@@ -110,6 +116,12 @@ var indexes = []index{
 			return []string{name}
 		}
 		return []string{v1alpha1.DefaultKubeProvider}
+	}},
+	{&v1alpha1.FluxTrigger{}, triggersBySource, func(o client.Object) []string {
+		if source := uses(o.(*v1alpha1.FluxTrigger)); source != "" {
+			return []string{source}
+		}
+		return nil
 	}},
 	{&v1alpha1.GitTarget{}, targetsByTrigger, func(o client.Object) []string {
 		if ref := o.(*v1alpha1.GitTarget).Spec.ApplyTriggerRef; ref != nil {

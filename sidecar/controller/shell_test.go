@@ -142,7 +142,7 @@ func TestAResumeBySomebodyIsTakenBackOnce(t *testing.T) { // B13
 	if err := s.store.Update(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	s.wrote("suspended again", "suspend", "event ResumedElsewhere", "status")
+	s.wrote("suspended again", "suspend", "event ResumedElsewhere", "status Unresolved")
 	s.fluxWrites(handlesToken)
 	s.wrote("held again, and told once", "status")
 	var events eventsv1.EventList
@@ -194,7 +194,7 @@ func TestAnOperationIsFollowedWhateverBecameOfTheTrigger(t *testing.T) {
 	s.fluxWrites(succeeds)
 	s.fluxWrites(handlesToken)
 	s.wrote("judged", "status Succeeded", "event Applied")
-	s.wrote("handed back", "release", "event Released", "status Succeeded")
+	s.wrote("handed back", "release", "event Released", "status Succeeded", "status Succeeded")
 	if k := s.kustomization(); k.Spec.Suspend || len(k.Annotations) != 0 {
 		t.Errorf("suspend %v, annotations %v", k.Spec.Suspend, k.Annotations)
 	}

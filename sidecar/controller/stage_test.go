@@ -15,6 +15,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +26,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/internal/status"
 	"github.com/holdfast-gitops/holdfast/sidecar/applier"
+	"github.com/holdfast-gitops/holdfast/sidecar/leader"
 )
 
 const commit = "1111111111111111111111111111111111111111"
@@ -73,7 +75,7 @@ func newStage(t *testing.T) *stage {
 			}},
 			&kustomizev1.Kustomization{ObjectMeta: in("app"), Spec: kustomizev1.KustomizationSpec{
 				SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "repo"},
-			}},
+			}, Status: kustomizev1.KustomizationStatus{LastAppliedRevision: "main@sha1:" + commit}},
 			&sourcev1.GitRepository{
 				ObjectMeta: in("repo"),
 				Spec:       sourcev1.GitRepositorySpec{URL: "https://git.example/team/app.git", Reference: &sourcev1.GitRepositoryRef{Branch: "main"}},
@@ -103,9 +105,18 @@ func newStage(t *testing.T) *stage {
 		Now:        func() time.Time { return s.now },
 		NewToken:   func() string { s.tokens++; return fmt.Sprintf("token-%d", s.tokens) },
 		Metrics:    counts,
+		Leader:     leads{},
+		Shard:      labels.Everything(),
+		Namespace:  "flux-system",
+		Heartbeat:  "flux-system/holder",
 	}
 	return s
 }
+
+// leads is a controller that needs no election.
+type leads struct{}
+
+func (leads) State() leader.State { return leader.State{Leads: true} }
 
 // note keeps a write and lets before come between.
 func (s *stage) note(write string) error {
@@ -189,6 +200,18 @@ func (a *stageApplier) Release(ctx context.Context, t applier.Target) error {
 	return nil
 }
 
+func (a *stageApplier) GiveUp(context.Context, applier.Target) error {
+	return (*stage)(a).note("give up")
+}
+
+func (a *stageApplier) Freeze(context.Context, applier.Target, string) error {
+	return (*stage)(a).note("freeze")
+}
+
+func (a *stageApplier) Thaw(context.Context, applier.Target) error {
+	return (*stage)(a).note("thaw")
+}
+
 func (a *stageApplier) Fetch(context.Context, applier.Target, string) error {
 	return (*stage)(a).note("fetch")
 }
@@ -208,7 +231,10 @@ func (a *stageApplier) write(ctx context.Context, name string, t applier.Target,
 	if k.UID != t.UID || t.ResourceVersion != "" && k.ResourceVersion != t.ResourceVersion {
 		return applier.ErrMoved
 	}
-	k.Spec.Suspend, k.Annotations = suspend, annotations
+	k.Spec.Suspend, k.Annotations, k.Finalizers = suspend, annotations, nil
+	if annotations != nil {
+		k.Finalizers = []string{v1alpha1.HoldFinalizer}
+	}
 	k.Generation++
 	a.suspendOwner = ownerOf(v1alpha1.HolderFieldManager, metav1.ManagedFieldsOperationApply)
 	return a.store.Update(ctx, k)

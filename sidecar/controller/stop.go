@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
 
-// Stop suspends, once, every Kustomization this holder has resumed for an operation that is not suspended yet. It writes no
-// status and waits for nothing: the next holder finds the record and follows it.
+// Stop suspends, once, every Kustomization that is resumed for an operation this holder follows. What another holder follows
+// is not its business. It writes no status and waits for nothing: the next holder finds the record and follows it.
 //
 // Call it after the manager has stopped, when no pass runs any more: a manager ends all its runnables at the same instant,
 // so one that suspends would race with a pass that resumes.
@@ -34,7 +34,7 @@ func (r *Reconciler) Stop(ctx context.Context) error {
 }
 
 func (r *Reconciler) stopOne(ctx context.Context, trigger *v1alpha1.FluxTrigger) error {
-	if op := trigger.Status.Operation; op == nil || op.Phase.Final() {
+	if op := trigger.Status.Operation; op == nil || op.Phase.Final() || !r.memory.follows(trigger) {
 		return nil
 	}
 	key := types.NamespacedName(trigger.Spec.KustomizationRef)

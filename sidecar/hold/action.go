@@ -17,28 +17,42 @@ const (
 	// AddFinalizer puts the hold finalizer on the trigger, before anything is held.
 	AddFinalizer Verb = "AddFinalizer"
 
-	// Suspend applies suspend, held-by and the token to the Kustomization, by force.
+	// Suspend applies the whole hold to the Kustomization by force: suspend, held-by, finalizer and the token.
 	Suspend Verb = "Suspend"
 
 	// Fetch stamps the token on the GitRepository, so that its artifact is fetched anew.
 	Fetch Verb = "Fetch"
 
-	// Resume lifts the suspend with the token of a recorded operation.
+	// Freeze suspends the GitRepository with the token, so that its artifact stays what it is.
+	Freeze Verb = "Freeze"
+
+	// Thaw gives up what Freeze applied.
+	Thaw Verb = "Thaw"
+
+	// Resume lifts the suspend with the token of a recorded operation. The rest of the hold stays.
 	Resume Verb = "Resume"
 
 	// Release resumes the Kustomization and gives up every field the holder applied.
 	Release Verb = "Release"
 
+	// GiveUp gives up every field the holder applied, and resumes nothing first.
+	GiveUp Verb = "GiveUp"
+
 	// RemoveFinalizer lets the trigger go.
 	RemoveFinalizer Verb = "RemoveFinalizer"
 )
+
+// Verbs are all effects, for tests that must leave none out.
+func Verbs() []Verb {
+	return []Verb{AddFinalizer, Suspend, Fetch, Freeze, Thaw, Resume, Release, GiveUp, RemoveFinalizer}
+}
 
 // Action is what the shell does next. The zero Action waits and says nothing, so a forgotten case is safe.
 type Action struct {
 	// Verb is performed first; the status is written only when it succeeded.
 	Verb Verb
 
-	// Token is the requestedAt value that Suspend, Fetch and Resume write.
+	// Token is the requestedAt value that Suspend, Fetch, Freeze and Resume write.
 	Token string
 
 	// Guarded: the object must still have the resourceVersion that was read; otherwise read and decide again. The uid is

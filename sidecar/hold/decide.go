@@ -1,7 +1,6 @@
 package hold
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -13,23 +12,40 @@ const (
 
 	// startDeadline is how long a resumed Kustomization may stay without a run; then it is suspended again.
 	startDeadline = 5 * time.Minute
+
+	// resolveDeadline is how long an operation may take from its record; then it is Unresolved, and followed all the same.
+	resolveDeadline = 5 * time.Minute
+
+	// unwatched is how long a resumed Kustomization may stay without anybody who follows it, before what it did is not
+	// taken for the operation's any more.
+	unwatched = time.Minute
+
+	// releaseDeadline is how long a hand-back may take; then the Kustomization is let go as it is.
+	releaseDeadline = 10 * time.Minute
 )
 
 // Decide returns the next action. First matching rule wins; the package comment argues the order.
-//
-// A Kustomization that is being deleted counts as gone. Whether its objects are pruned or orphaned hangs on spec.suspend at
-// that moment, and that is its owner's decision.
 func Decide(s Seen) Action {
-	if s.Kustomization != nil && !s.Kustomization.DeletionTimestamp.IsZero() {
-		s.Kustomization = nil
-	}
 	switch {
 	case s.Trigger == nil || s.ClusterUID == "" || s.FreshToken == "":
 		return Action{}
+	case s.Controller.Elsewhere || !s.Controller.Leads:
+		if act, wait := s.standBy(); wait {
+			return act
+		}
+	}
+	if k := s.Kustomization; k != nil && !k.DeletionTimestamp.IsZero() && !finalized(k) {
+		s.Kustomization = nil // it goes whatever we do
+	}
+	switch {
 	case s.inFlight():
 		return s.follow()
+	case s.Kustomization != nil && !s.Kustomization.DeletionTimestamp.IsZero() && s.marked():
+		return s.deletion()
 	case s.leaving():
 		return s.leave()
+	case s.adopted() && s.resumedElsewhere() && !s.contested():
+		return s.external()
 	}
 	if no := s.refusal(); no != nil {
 		return s.refuse(*no)
@@ -41,72 +57,52 @@ func Decide(s Seen) Action {
 		return s.takeHold()
 	case !s.held():
 		return Action{Reason: v1alpha1.ReasonSuspending, Status: s.status(s.report())}
+	case s.wasHeld() && traces(s.Trigger.Status.AtRest.Baseline, s.Kustomization):
+		return s.unrecorded()
 	}
 	return s.serve()
+}
+
+// standBy is what a holder does whose controller does not lead, or does not look at this Kustomization: the holder beside
+// the one that does acts. Only when nobody has acted for so long that none can be there does it suspend what an operation
+// left resumed, and does it hand back what is to be handed back: then it returns false, and decides as if it were the one.
+func (s Seen) standBy() (act Action, wait bool) {
+	act = Action{Reason: v1alpha1.ReasonStandby}
+	op := s.Trigger.Status.Operation
+	switch at := s.leavingSince(); {
+	case at != nil:
+		act.Recheck = unwatched - s.since(*at)
+		return act, act.Recheck > 0
+	case !s.inFlight(), op.Origin == v1alpha1.OriginDeletion, op.StartedAt == nil, !ResumedByUs(s.Trigger, s.Kustomization):
+		return act, true
+	}
+	if act.Recheck = startDeadline + unwatched - s.since(*op.StartedAt); act.Recheck <= 0 {
+		act.Verb, act.Token, act.Recheck = Suspend, s.FreshToken, 0
+	}
+	return act, true
 }
 
 // refuse says why nothing is held, and answers a request that waits.
 func (s Seen) refuse(no refusal) Action {
 	r := s.report()
 	r.reject(s.pending(), no.message)
-	return Action{Reason: no.reason, Status: s.status(r), Recheck: recheckRefused}
+	act := Action{Reason: no.reason, Status: s.status(r), Recheck: recheckRefused}
+	if no.reason == v1alpha1.ReasonSuspendOwnedElsewhere && !s.saidConfigured(no.reason) {
+		act.Event = &Event{Warning: true, Reason: no.reason, Message: no.message}
+	}
+	return act
 }
 
 // takeHold suspends a Kustomization that does not carry our whole hold: at adoption, and when somebody took a part of it
 // away. Adopting one that names no holder is guarded, so that of two triggers that adopt at once the second reads again.
 func (s Seen) takeHold() Action {
-	act := Action{
+	return Action{
 		Verb:    Suspend,
 		Token:   s.FreshToken,
 		Guarded: !s.heldByUs(),
 		Reason:  v1alpha1.ReasonSuspending,
 		Status:  s.status(s.report()),
 	}
-	if s.resumedElsewhere() {
-		act.Reason, act.Event = v1alpha1.ReasonResumedElsewhere, s.takenBack()
-	}
-	return act
-}
-
-// takenBack is the Event of a Kustomization that was resumed behind our back.
-func (s Seen) takenBack() *Event {
-	what := "was resumed by %s; suspended again"
-	if s.Kustomization.Spec.Suspend {
-		what = "was resumed for a moment by %s, and may have applied something; suspended anew"
-	}
-	return &Event{
-		Warning: true,
-		Reason:  v1alpha1.ReasonResumedElsewhere,
-		Message: fmt.Sprintf("Kustomization %s "+what+". To stop holding it, delete this FluxTrigger", s.applier(), resumer(s.Kustomization)),
-	}
-}
-
-// leave hands back what was adopted and lets the trigger go.
-func (s Seen) leave() Action {
-	r := s.report()
-	why := "this trigger is being deleted"
-	if s.unreferenced() {
-		why = s.Binding.Message
-	}
-	r.reject(s.pending(), why)
-	switch {
-	case s.marked():
-		return Action{
-			Verb:   Release,
-			Reason: v1alpha1.ReasonReleasing,
-			Status: s.status(r),
-			Again:  true,
-			Event: &Event{
-				Reason:  v1alpha1.ReasonReleased,
-				Message: fmt.Sprintf("Kustomization %s is handed back: it applies on its own again", s.applier()),
-			},
-		}
-	case s.adopted():
-		return Action{Verb: RemoveFinalizer, Reason: v1alpha1.ReasonReleased}
-	case s.unreferenced():
-		return Action{Reason: v1alpha1.ReasonNotReferenced, Status: s.status(r)}
-	}
-	return Action{}
 }
 
 // applier returns namespace and name of the Kustomization.

@@ -16,6 +16,8 @@ const (
 	isHeld       = "Ready=True/Succeeded Configured=True/Succeeded Held=True/Suspended"
 	isApplying   = "Ready=True/Succeeded Reconciling=True/Progressing Configured=True/Succeeded Held=True/Applying"
 	isSuspending = "Ready=False/Suspending Reconciling=True/Progressing Configured=True/Succeeded Held=False/Suspending"
+	isTakenBack  = "Ready=False/OperationUnresolved Reconciling=True/Progressing Configured=True/Succeeded Held=False/Suspending"
+	isUnresolved = "Ready=False/OperationUnresolved Reconciling=True/Progressing Configured=True/Succeeded Held=True/Applying"
 	isFailed     = "Ready=False/ApplyFailed Configured=True/Succeeded Held=True/Suspended"
 	isFetching   = "Ready=True/Succeeded Reconciling=True/Progressing Configured=True/Succeeded Held=True/Suspended"
 	isNobodys    = "Ready=True/NotReferenced Configured=Unknown/NotReferenced Held=False/NotReferenced"
@@ -45,7 +47,7 @@ func TestDecide(t *testing.T) {
 			s.KubeProvider.Spec.AllowCrossNamespace.Appliers = true
 		}), "AddFinalizer"},
 		{"refuses without a Kustomization", seen(noKustomization), "Wait 1m0s | " + isRefused("ApplierNotFound")},
-		{"refuses a Kustomization being deleted, whose prune hangs on suspend (B12)", seen(held, func(s *Seen) { s.Kustomization.DeletionTimestamp = &past }), "Wait 1m0s | " + isRefused("ApplierNotFound")},
+		{"records that it will let Flux prune a held Kustomization being deleted (B12)", seen(held, func(s *Seen) { s.Kustomization.DeletionTimestamp = &past }), "Wait again | Ready=False/ApplierNotFound Reconciling=True/Progressing Stalled=True/ApplierNotFound Configured=False/ApplierNotFound Held=True/Applying |  Requested"},
 		{"refuses a source that is no GitRepository", seen(func(s *Seen) { s.Kustomization.Spec.SourceRef.Kind = "OCIRepository"; s.GitRepository = nil }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
 		{"refuses without the GitRepository", seen(func(s *Seen) { s.GitRepository = nil }), "Wait 1m0s | " + isRefused("ApplierNotFound")},
 		{"refuses a pinned commit", seen(func(s *Seen) { s.GitRepository.Spec.Reference.Commit = c1 }), "Wait 1m0s | " + isRefused("UnsupportedSource")},
@@ -73,15 +75,15 @@ func TestDecide(t *testing.T) {
 		{"does not take what somebody wrote for a hold of its own", seen(suspended("x"), handled("x"), forged(us)), "Suspend fresh guarded | " + isSuspending},
 
 		// Taken back.
-		{"takes back a flux resume nobody asked for (B13)", seen(held, resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isSuspending},
-		{"takes back also when held-by went with it", seen(held, resumedBy("kubectl-replace"), heldBy("")), "Suspend fresh guarded event ResumedElsewhere | " + isSuspending},
+		{"takes back a flux resume nobody asked for (B13)", seen(held, resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isTakenBack + " |  Unresolved fresh"},
+		{"takes back also when held-by went with it", seen(held, resumedBy("kubectl-replace"), heldBy("")), "Suspend fresh event ResumedElsewhere | " + isTakenBack + " |  Unresolved fresh"},
 		{"puts a wiped held-by back without an alarm", seen(held, heldBy("")), "Suspend fresh guarded | " + isSuspending},
 		{"puts its held-by back when somebody wrote another over it", seen(held, forged(other), otherLives), "Suspend fresh guarded | " + isSuspending},
 		{"takes back also from who wrote another held-by over ours first", seen(held, resumedBy("flux"), func(s *Seen) {
 			s.Kustomization.Annotations[v1alpha1.HeldByAnnotation] = other
 			owners(s, "flux", "Update", "kubectl-annotate", "Update")
-		}, otherLives), "Suspend fresh guarded event ResumedElsewhere | " + isSuspending},
-		{"notices a resume that was suspended again before it was seen", seen(held, flapped("flux")), "Suspend fresh event ResumedElsewhere | " + isSuspending},
+		}, otherLives), "Suspend fresh event ResumedElsewhere | " + isTakenBack + " |  Unresolved fresh"},
+		{"notices a resume that was suspended again before it was seen", seen(held, flapped("flux")), "Suspend fresh event ResumedElsewhere | " + isTakenBack + " |  Unresolved fresh"},
 		{"takes back its own resume that landed too late, without blaming anybody", seen(held, resumedWith("t-late")), "Suspend fresh | " + isSuspending},
 
 		// A request, up to its record.
@@ -94,7 +96,7 @@ func TestDecide(t *testing.T) {
 		{"fetches when the artifact is elsewhere", seen(held, request("r1", c2)), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
 		{"fetches when there is no artifact", seen(held, request("r1", c2), artifact("")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
 		{"does not take no artifact for no commit", seen(held, request("r1", ""), artifact("")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
-		{"records nothing for no commit", seen(held, request("r1", ""), artifact(""), source("holdfast-fetch-r1", "holdfast-fetch-r1")), "Wait | " + isHeld + " | answer r1 RequestFailed"},
+		{"records nothing for no commit", seen(held, request("r1", ""), artifact(""), source("holdfast-fetch-r1", "holdfast-fetch-r1")), "Wait event ApplyRequestFailed | " + isHeld + " | answer r1 RequestFailed"},
 		{"waits for its own fetch", seen(held, request("r1", c2), source("holdfast-fetch-r1", "")), "Wait | " + isFetching},
 		{"waits for the fetch of another holder", seen(held, request("r1", c2), source("holdfast-fetch-r9", "")), "Wait | " + isFetching},
 		{"stamps over a fetch that is handled", seen(held, request("r1", c2), source("holdfast-fetch-r9", "holdfast-fetch-r9")), "Fetch holdfast-fetch-r1 guarded | " + isFetching},
@@ -102,24 +104,24 @@ func TestDecide(t *testing.T) {
 		{"answers Stale when the branch is elsewhere", seen(held, request("r1", c2), source("holdfast-fetch-r1", "holdfast-fetch-r1")), "Wait | " + isHeld + " | answer r1 Stale"},
 		{"answers RequestFailed when the fetch failed", seen(held, request("r1", c2), source("holdfast-fetch-r1", "holdfast-fetch-r1"), func(s *Seen) {
 			s.GitRepository.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "GitOperationFailed"}}
-		}), "Wait | " + isHeld + " | answer r1 RequestFailed"},
-		{"answers RequestFailed when the source is suspended", seen(held, request("r1", c2), source("holdfast-fetch-r1", "holdfast-fetch-r1"), func(s *Seen) { s.GitRepository.Spec.Suspend = true }), "Wait | " + isHeld + " | answer r1 RequestFailed"},
-		{"answers RequestFailed when there is still no artifact", seen(held, request("r1", c2), artifact(""), source("holdfast-fetch-r1", "holdfast-fetch-r1")), "Wait | " + isHeld + " | answer r1 RequestFailed"},
+		}), "Wait event ApplyRequestFailed | " + isHeld + " | answer r1 RequestFailed"},
+		{"answers RequestFailed when the source is suspended", seen(held, request("r1", c2), source("holdfast-fetch-r1", "holdfast-fetch-r1"), func(s *Seen) { s.GitRepository.Spec.Suspend = true }), "Wait event ApplyRequestFailed | " + isHeld + " | answer r1 RequestFailed"},
+		{"answers RequestFailed when there is still no artifact", seen(held, request("r1", c2), artifact(""), source("holdfast-fetch-r1", "holdfast-fetch-r1")), "Wait event ApplyRequestFailed | " + isHeld + " | answer r1 RequestFailed"},
 
 		// Requested.
 		{"resumes what is recorded, with the token of the record, guarded", seen(held, operation("Requested")), "Resume holdfast-t1 guarded 5m0s | " + isApplying + " | r1 Running"},
-		{"does not resume while a token is not handled", seen(held, operation("Requested"), requestedAt("by-hand")), "Wait | " + isApplying + " | r1 Requested"},
-		{"withdraws when the artifact moved", seen(held, operation("Requested"), artifact(c2)), "Wait | " + isHeld + " | answer r1 Stale"},
-		{"a withdrawn record puts back what it displaced", seen(held, finished(v1alpha1.OperationSucceeded), operation("Requested"), artifact(c2)), "Wait | " + isHeld + " | r0 Succeeded | answer r1 Stale"},
-		{"withdraws when it became refused", seen(held, operation("Requested"), verdict(v1alpha1.ReasonSourceMismatch)), "Wait | " + isRefused("SourceMismatch") + " | answer r1 Rejected"},
-		{"withdraws when the trigger is being deleted", seen(held, operation("Requested"), deleting), "Wait | " + isReleasing + " | answer r1 Rejected"},
-		{"withdraws when nobody names the trigger any more", seen(held, operation("Requested"), verdict(v1alpha1.ReasonNotReferenced)), "Wait | Ready=True/NotReferenced Reconciling=True/Progressing Configured=Unknown/NotReferenced Held=False/Releasing | answer r1 Rejected"},
-		{"withdraws nothing that ran, although the trigger is being deleted", seen(suspended("stop"), operation("Requested"), handled("stop"), ran, deleting), "Wait event Applied | " + isReleasing + " | r1 Succeeded | answer r1 Succeeded"},
-		{"withdraws nothing that ran, although it became refused", seen(suspended("stop"), operation("Requested"), handled("stop"), ran, func(s *Seen) { s.KubeProvider = nil }), "Wait event Applied | " + isRefused("KubeProviderNotFound") + " | r1 Succeeded | answer r1 Succeeded"},
-		{"withdraws nothing before it is known whether it ran", seen(suspended("stop"), operation("Requested"), deleting), "Wait | " + isReleasing + " | r1 Requested"},
+		{"does not resume while a token is not handled", seen(held, operation("Requested"), requestedAt("by-hand")), "Wait 5m0s | " + isApplying + " | r1 Requested"},
+		{"suspends anew before it withdraws, so that a lost resume cannot land: the artifact moved", seen(held, operation("Requested"), artifact(c2)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends anew before it withdraws: an operation before it", seen(held, finished(v1alpha1.OperationSucceeded), operation("Requested"), artifact(c2)), "Suspend fresh | " + isApplying + " | r1 Settling fresh | answer r0 Succeeded"},
+		{"suspends anew before it withdraws: it became refused", seen(held, operation("Requested"), verdict(v1alpha1.ReasonSourceMismatch)), "Suspend fresh | Ready=False/SourceMismatch Reconciling=True/Progressing Stalled=True/SourceMismatch Configured=False/SourceMismatch Held=True/Applying | r1 Settling fresh"},
+		{"suspends anew before it withdraws: the trigger is being deleted", seen(held, operation("Requested"), deleting), "Suspend fresh | " + isReleasing + " | r1 Settling fresh"},
+		{"suspends anew before it withdraws: nobody names the trigger any more", seen(held, operation("Requested"), verdict(v1alpha1.ReasonNotReferenced)), "Suspend fresh | Ready=True/NotReferenced Reconciling=True/Progressing Configured=Unknown/NotReferenced Held=False/Releasing | r1 Settling fresh"},
+		{"withdraws nothing that ran, although the trigger is being deleted", seen(suspended("stop"), operation("Requested"), handled("stop"), ran, deleting), "Suspend fresh | " + isReleasing + " | r1 Settling fresh"},
+		{"withdraws nothing that ran, although it became refused", seen(suspended("stop"), operation("Requested"), handled("stop"), ran, func(s *Seen) { s.KubeProvider = nil }), "Suspend fresh | Ready=False/KubeProviderNotFound Reconciling=True/Progressing Stalled=True/KubeProviderNotFound Configured=False/KubeProviderNotFound Held=True/Applying | r1 Settling fresh"},
+		{"withdraws nothing before it is known whether it ran", seen(suspended("stop"), operation("Requested"), deleting), "Wait 5m0s | " + isReleasing + " | r1 Requested"},
 		{"follows a resume whose answer was lost", seen(held, operation("Requested"), resumedWith(t1)), "Wait 5m0s | " + isApplying + " | r1 Running"},
 		{"suspends at once when the lost resume has started", seen(held, operation("Requested"), resumedWith(t1), progressing(8)), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
-		{"judges a run whose resume was never written down and that a stop suspended", seen(suspended("stop"), operation("Requested"), handled("stop"), ran), "Wait event Applied | " + isHeld + " | r1 Succeeded | answer r1 Succeeded"},
+		{"judges a run whose resume was never written down and that a stop suspended", seen(suspended("stop"), operation("Requested"), handled("stop"), ran), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 		{"resumes again when a stop suspended it before it ran", seen(suspended("stop"), operation("Requested"), handled("stop")), "Resume holdfast-t1 guarded 5m0s | " + isApplying + " | r1 Running"},
 		{"suspends and judges when somebody resumed it first", seen(held, operation("Requested"), resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
 		{"suspends and judges when held-by was wiped", seen(held, operation("Requested"), heldBy("")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
@@ -141,8 +143,8 @@ func TestDecide(t *testing.T) {
 		{"blames nobody for a resume who only suspended it", seen(held, suspended(t1), operation("Running"), flapped("flux")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 
 		// Settling.
-		{"waits for T2", seen(suspended(t2), operation("Settling"), ran), "Wait | " + isApplying + " | r1 Settling holdfast-t2"},
-		{"waits for T2 without a bound of its own (B15)", seen(suspended(t2), operation("Settling"), later(time.Hour)), "Wait | " + isApplying + " | r1 Settling holdfast-t2"},
+		{"waits for T2", seen(suspended(t2), operation("Settling"), ran), "Wait 5m0s | " + isApplying + " | r1 Settling holdfast-t2"},
+		{"is Unresolved when T2 is not handled after five minutes, and follows it (B15)", seen(suspended(t2), operation("Settling"), later(time.Hour)), "Wait 1m0s event ApplyUnresolved | " + isUnresolved + " | r1 Unresolved holdfast-t2"},
 		{"suspends again when T2 was stamped over", seen(suspended("by-hand"), operation("Settling"), handled("by-hand")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
 		{"suspends again when somebody resumed it", seen(suspended(t2), operation("Settling"), handled(t2), resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
 		{"judges nothing when somebody resumed and suspended it after T2", seen(held, suspended(t2), operation("Settling"), handled(t2), ran, flapped("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
@@ -164,7 +166,7 @@ func TestDecide(t *testing.T) {
 		{"lets go without touching what another trigger holds", seen(held, deleting, heldBy(other), otherLives), "RemoveFinalizer"},
 		{"hands back also when somebody wrote another held-by over ours", seen(held, deleting, forged(other), otherLives), "Release again event Released | " + isReleasing},
 		{"suspends an operation before it hands back", seen(held, operation("Running"), resumedWith(t1), deleting, progressing(8)), "Suspend fresh | " + isReleasing + " | r1 Settling fresh"},
-		{"follows that operation to its end before it hands back", seen(suspended(t2), operation("Settling"), deleting), "Wait | " + isReleasing + " | r1 Settling holdfast-t2"},
+		{"follows that operation to its end before it hands back", seen(suspended(t2), operation("Settling"), deleting), "Wait 5m0s | " + isReleasing + " | r1 Settling holdfast-t2"},
 		{"hands back also when refused", seen(held, deleting, func(s *Seen) { s.KubeProvider = nil }), "Release again event Released | Ready=False/KubeProviderNotFound Reconciling=True/Progressing Stalled=True/KubeProviderNotFound Configured=False/KubeProviderNotFound Held=False/Releasing"},
 		{"rejects a request while it hands back", seen(held, deleting, request("r1", c1)), "Release again event Released | " + isReleasing + " | answer r1 Rejected"},
 	}
@@ -189,7 +191,7 @@ func TestMessagesNameTheFieldAndTheFix(t *testing.T) {
 		{"Kustomization", seen(noKustomization), v1alpha1.ConditionStalled, []string{"spec.kustomizationRef", "team/app"}},
 		{"GitRepository", seen(func(s *Seen) { s.GitRepository = nil }), v1alpha1.ConditionStalled, []string{"spec.sourceRef", "team/repo"}},
 		{"pin", seen(func(s *Seen) { s.GitRepository.Spec.Reference.Commit = c1 }), v1alpha1.ConditionStalled, []string{"spec.ref", "branch"}},
-		{"other trigger", seen(heldBy(other), otherLives), v1alpha1.ConditionStalled, []string{other, "delete one"}},
+		{"other trigger", seen(heldBy(other), otherLives), v1alpha1.ConditionStalled, []string{"team/other", "delete one"}},
 		{"left suspended", seen(held, verdict(v1alpha1.ReasonSourceMismatch)), v1alpha1.ConditionHeld, []string{"left suspended"}},
 		{"not touched", seen(verdict(v1alpha1.ReasonSourceMismatch)), v1alpha1.ConditionHeld, []string{"not touched"}},
 		{"for whom a suspend waits", seen(held, operation("Running"), resumedWith(t1), progressing(8)), v1alpha1.ConditionReconciling, []string{"kustomize-controller"}},

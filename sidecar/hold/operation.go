@@ -2,60 +2,78 @@ package hold
 
 import (
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
-	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
-// maxHistory bounds the finished operations kept.
-const maxHistory = 20
-
 // follow takes an operation in flight one step further. Nothing but the vanishing of the Kustomization ends it early: also a
-// trigger that is leaving or refused follows what it resumed to the end.
+// trigger that is leaving or refused follows what it resumed to the end, or until its hand-back has run out of time.
 func (s Seen) follow() Action {
 	op, k := *s.Trigger.Status.Operation, s.Kustomization
+	sent := op.SuspendToken != ""
 	switch {
-	case k == nil:
-		return s.finish(op, failed(v1alpha1.ReasonApplierNotFound, "Kustomization %s was deleted before the operation ended", s.applier()))
-	case string(k.UID) != op.ApplierUID:
-		return s.finish(op, failed(v1alpha1.ReasonApplierNotFound, "Kustomization %s was deleted and made anew before the operation ended", s.applier()))
-	case op.Phase == v1alpha1.OperationRequested && k.Spec.Suspend && requested(k) != op.Token:
+	case op.Origin == v1alpha1.OriginDeletion:
+		return s.followDeletion(op)
+	case k == nil || string(k.UID) != op.ApplierUID:
+		return s.finish(op)
+	case s.pastRelease():
+		return s.abandonForRelease(op)
+	case !sent && op.Phase == v1alpha1.OperationRequested && k.Spec.Suspend && requested(k) != op.Token:
 		return s.resume(op)
-	case op.Phase == v1alpha1.OperationSettling && k.Spec.Suspend && ownsSuspend(k) && requested(k) == op.SuspendToken:
-		if k.Status.LastHandledReconcileAt != op.SuspendToken {
-			return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op))}
-		}
-		return s.finish(op, Judge(&op, k, s.tip()))
-	case op.Phase != v1alpha1.OperationSettling && !k.Spec.Suspend && requested(k) == op.Token && !started(&op, k):
+	case sent && k.Spec.Suspend && ownsSuspend(k) && requested(k) == op.SuspendToken:
+		return s.settling(op)
+	case !sent && !k.Spec.Suspend && requested(k) == op.Token && s.unfollowed(op):
+		op.Abandoned = v1alpha1.ReasonOperationUnfollowed
+		act := s.settle(op)
+		act.Event = s.tellUnfollowed(op)
+		return act
+	case !sent && !k.Spec.Suspend && requested(k) == op.Token && !s.over(op) && !s.leaving():
 		return s.running(op)
 	}
 	return s.settle(op)
 }
 
-// resume lifts the suspend for a recorded operation, or withdraws it when what it rests on is gone. It runs again after a
-// conflict and after a crash: the token is the record's, so a resume that did land is recognised instead of repeated. Held
-// means that no run is left, so a baseline that has not moved by then shows that none has been; only such a record is
-// withdrawn.
+// resume lifts the suspend for a recorded operation, unless what it rests on is gone. It runs again after a conflict and
+// after a crash: the token is the record's, so a resume that did land is recognised instead of repeated. A record whose
+// resume must not happen any more is suspended anew before it is withdrawn: a resume that was sent and never answered
+// could still land, and does not pass a write that came after it was made.
 func (s Seen) resume(op v1alpha1.Operation) Action {
-	no := s.refusal()
-	switch {
+	switch why := s.whyNot(op); {
 	case !s.suspendedByUs():
 		return s.settle(op) // a part of the hold was taken away since the record, so something may have run
 	case !s.held():
-		return Action{Reason: v1alpha1.ReasonSuspending, Status: s.status(s.reportOn(&op))}
-	case traces(op.Before, s.Kustomization):
-		return s.finish(op, Judge(&op, s.Kustomization, s.tip())) // the resume landed, and its answer was lost
-	case s.leaving():
-		return s.withdraw(op, v1alpha1.OutcomeRejected, "the trigger hands its Kustomization back")
-	case no != nil:
-		return s.withdraw(op, v1alpha1.OutcomeRejected, no.message)
-	case !isAt(artifactRevision(s.GitRepository), op.Commit):
-		return s.withdraw(op, v1alpha1.OutcomeStale, "the source went on to "+artifactRevision(s.GitRepository))
+		return s.waitOn(op)
+	case traces(op.Before, s.Kustomization), why != nil:
+		return s.settle(op)
+	}
+	if act, freezing := s.freeze(op); freezing {
+		return act
 	}
 	act := s.running(op)
-	act.Verb, act.Token, act.Guarded = Resume, op.Token, true
+	if act.Verb == Wait {
+		act.Verb, act.Token, act.Guarded = Resume, op.Token, true
+	}
 	return act
+}
+
+// whyNot returns the answer to a request whose record may not be resumed any more; nil: it may.
+func (s Seen) whyNot(op v1alpha1.Operation) *v1alpha1.HandledRequest {
+	a := &v1alpha1.HandledRequest{ID: op.RequestID, Outcome: v1alpha1.OutcomeRejected}
+	no := s.refusal()
+	switch {
+	case s.leaving():
+		a.Message = "the trigger hands its Kustomization back"
+	case no != nil:
+		a.Message = no.message
+	case !isAt(artifactRevision(s.GitRepository), op.Commit):
+		a.Outcome, a.Message = v1alpha1.OutcomeStale, "the source went on to "+artifactRevision(s.GitRepository)
+	case op.SpecDigest != "" && op.SpecDigest != SpecDigest(s.Kustomization):
+		a.Outcome, a.Message = v1alpha1.OutcomeRequestFailed, "the spec of the Kustomization changed after the operation was recorded"
+	default:
+		return nil
+	}
+	return a
 }
 
 // tip returns the revision that may stand for an operation's commit because the branch went on: what the source holds now,
@@ -67,31 +85,44 @@ func (s Seen) tip() string {
 	return artifactRevision(s.GitRepository)
 }
 
-// running says that the Kustomization is resumed, and comes back when it should long have started. A start far in the
-// future is another clock's; then nobody knows how long it has been.
+// running says that the Kustomization is resumed, and comes back when it should long have started.
 func (s Seen) running(op v1alpha1.Operation) Action {
 	if op.StartedAt == nil {
 		at := instant(s.Now)
 		op.StartedAt = &at
 	}
-	left := op.StartedAt.Add(startDeadline).Sub(s.Now)
-	if left <= 0 || left > 2*startDeadline {
+	left := startDeadline - s.since(*op.StartedAt)
+	op.Message = "resumed; waiting for kustomize-controller to start"
+	if op.FreezeToken != "" {
+		op.Message = "resumed with its source frozen; waiting for kustomize-controller to end the run"
+		if act, late := s.unresolved(op); late {
+			return act
+		}
+	} else if left <= 0 {
 		return s.settle(op)
 	}
-	op.Phase = v1alpha1.OperationRunning
-	op.Message = "resumed; waiting for kustomize-controller to start"
-	return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op)), Recheck: left}
+	if op.Phase == v1alpha1.OperationRequested {
+		op.Phase = v1alpha1.OperationRunning
+	}
+	act := s.waitOn(op)
+	act.Recheck = max(left, time.Second)
+	return act
+}
+
+// over says that the time to suspend has come: a run has started. Where a suspend would disturb the run, it has ended.
+func (s Seen) over(op v1alpha1.Operation) bool {
+	if op.FreezeToken == "" {
+		return started(&op, s.Kustomization)
+	}
+	return ended(&op, s.Kustomization)
 }
 
 // settle suspends what the operation resumed, with a token of its own: at the start of the run, at the deadline, and again
 // whenever that suspend is not the newest word on the Kustomization.
 func (s Seen) settle(op v1alpha1.Operation) Action {
-	if op.StartedAt == nil {
-		at := instant(s.Now)
-		op.StartedAt = &at
-	}
 	op.Phase = v1alpha1.OperationSettling
 	op.SuspendToken = s.FreshToken
+	op.Controller = s.Controller.Leader
 	op.Message = "suspended; waiting for kustomize-controller to end the run and handle that"
 	act := Action{Verb: Suspend, Token: s.FreshToken, Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op))}
 	if s.resumedElsewhere() {
@@ -100,50 +131,82 @@ func (s Seen) settle(op v1alpha1.Operation) Action {
 	return act
 }
 
-// finish writes the verdict, the answer and the history at once, so that none is ever seen without the others.
-func (s Seen) finish(op v1alpha1.Operation, v Verdict) Action {
-	at := instant(s.Now)
-	op.Phase, op.FinishedAt, op.Message = v.Phase, &at, status.Message("%s", v.Message)
-	if k := s.Kustomization; k != nil && string(k.UID) == op.ApplierUID {
-		op.AppliedRevision = k.Status.LastAppliedRevision
+// settling waits until the suspend is handled, and ends the operation then. Where another process leads than the one that
+// was to handle it, a suspend handled proves nothing of the old one, which may believe for one lease more that it leads:
+// that lease is waited out, and a fresh suspend sent.
+func (s Seen) settling(op v1alpha1.Operation) Action {
+	c := s.Controller
+	switch {
+	case s.Kustomization.Status.LastHandledReconcileAt != op.SuspendToken:
+		if act, late := s.unresolved(op); late {
+			return act
+		}
+		return s.waitOn(op)
+	case op.Controller == c.Leader:
+		return s.finish(op)
+	case c.LedFor < c.Lease:
+		op.Message = "another kustomize-controller leads; waiting until the one before cannot write any more"
+		act := s.waitOn(op)
+		act.Recheck = max(c.Lease-c.LedFor, time.Second)
+		return act
 	}
-	r := s.reportOn(&op)
-	r.history = append([]v1alpha1.Operation{op}, r.history...)
-	r.history = r.history[:min(len(r.history), maxHistory)]
-	r.handled = answer(op)
-	e := &Event{Reason: v1alpha1.ReasonApplied, Message: fmt.Sprintf("Kustomization %s: %s (%s)", s.applier(), v.Message, op.Reason)}
-	if v.Phase == v1alpha1.OperationFailed {
-		e.Warning, e.Reason = true, v1alpha1.ReasonApplyFailed
-		e.Message = fmt.Sprintf("Kustomization %s, commit %s (%s): %s", s.applier(), op.Commit, op.Reason, v.Message)
-	}
-	return Action{Reason: v.Reason, Status: s.status(r), Event: e}
+	return s.settle(op)
 }
 
-// withdraw takes an operation back that was never resumed, and puts back what its record displaced.
-func (s Seen) withdraw(op v1alpha1.Operation, o v1alpha1.RequestOutcome, why string) Action {
-	var before *v1alpha1.Operation
-	if h := s.Trigger.Status.History; len(h) > 0 {
-		before = &h[0]
+// waitOn says how far the operation is and does nothing. It comes back when the operation becomes Unresolved.
+func (s Seen) waitOn(op v1alpha1.Operation) Action {
+	left := resolveDeadline - s.since(op.RequestedAt)
+	if left <= 0 {
+		left = s.followUp(op)
 	}
-	r := s.reportOn(before)
-	r.handled = &v1alpha1.HandledRequest{ID: op.RequestID, Outcome: o, Message: why}
-	return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(r)}
+	return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op)), Recheck: left}
 }
 
-// answer returns what a finished operation answers to its request.
-func answer(op v1alpha1.Operation) *v1alpha1.HandledRequest {
-	o := v1alpha1.OutcomeSucceeded
-	if op.Phase == v1alpha1.OperationFailed {
-		o = v1alpha1.OutcomeFailed
+// unresolved says of an operation that has taken too long that it is Unresolved; false while it has time.
+func (s Seen) unresolved(op v1alpha1.Operation) (Action, bool) {
+	if s.since(op.RequestedAt) < resolveDeadline {
+		return Action{}, false
 	}
-	return &v1alpha1.HandledRequest{ID: op.RequestID, Outcome: o, Token: op.Token, Message: op.Message}
+	was := op.Phase
+	op.Phase = v1alpha1.OperationUnresolved
+	act := s.waitOn(op)
+	if was != v1alpha1.OperationUnresolved {
+		act.Event = &Event{
+			Warning: true,
+			Reason:  v1alpha1.ReasonApplyUnresolved,
+			Message: fmt.Sprintf("Kustomization %s, commit %s: not over after %s: %s; see the logs of kustomize-controller", s.applier(), op.Commit, resolveDeadline, op.Message),
+		}
+	}
+	return act, true
 }
 
-// ranBefore returns the finished operation that carried out the request of that id, or nil.
-func (s Seen) ranBefore(id string) *v1alpha1.Operation {
-	h := s.Trigger.Status.History
-	if i := slices.IndexFunc(h, func(op v1alpha1.Operation) bool { return op.RequestID == id }); i >= 0 {
-		return &h[i]
+// followUp returns when an Unresolved operation is looked at again: at intervals that double, up to a minute.
+func (s Seen) followUp(op v1alpha1.Operation) time.Duration {
+	late := s.since(op.RequestedAt) - resolveDeadline
+	return min(max(late.Round(time.Second), time.Second), time.Minute)
+}
+
+// unfollowed says that a resumed Kustomization has been on its own for too long: no holder followed the operation, and what
+// ran meanwhile need not be the operation's commit alone.
+func (s Seen) unfollowed(op v1alpha1.Operation) bool {
+	at := op.RequestedAt
+	if op.StartedAt != nil {
+		at = *op.StartedAt
 	}
-	return nil
+	return !s.Followed && s.since(at) >= unwatched
+}
+
+func (s Seen) tellUnfollowed(op v1alpha1.Operation) *Event {
+	return &Event{
+		Warning: true,
+		Reason:  v1alpha1.ReasonOperationUnfollowed,
+		Message: fmt.Sprintf("Kustomization %s, commit %s: nobody followed the operation for more than %s; suspended, and it does not count as applied", s.applier(), op.Commit, unwatched),
+	}
+}
+
+// abandonForRelease ends an operation because the hand-back has run out of time: whatever still runs, runs on its own from
+// here.
+func (s Seen) abandonForRelease(op v1alpha1.Operation) Action {
+	op.Abandoned = v1alpha1.ReasonReleaseFailed
+	return s.finish(op)
 }

@@ -44,6 +44,20 @@ func resumer(k *kustomizev1.Kustomization) string {
 	return fmt.Sprintf("field manager %s (%s)", newest.Manager, newest.Operation)
 }
 
+// suspendApplier returns the field manager, other than the holder, that applies spec.suspend; empty when none does. Such a
+// manager has the field in its own file and writes it again; a one-off update does not.
+func suspendApplier(k *kustomizev1.Kustomization) string {
+	if k == nil {
+		return ""
+	}
+	for _, m := range k.ManagedFields {
+		if m.Manager != v1alpha1.HolderFieldManager && m.Operation == metav1.ManagedFieldsOperationApply && fields(m, "f:suspend").suspend() {
+			return m.Manager
+		}
+	}
+	return ""
+}
+
 // holderApplied says that the fields a holder applied to k, and still owns, are such.
 func holderApplied(k *kustomizev1.Kustomization, such func(fieldSet) bool) bool {
 	for _, m := range k.ManagedFields {

@@ -23,7 +23,8 @@ type report struct {
 	held       claim
 	progress   string // what is on its way; empty: nothing
 	operation  *v1alpha1.Operation
-	handled    *v1alpha1.HandledRequest
+	handled    *v1alpha1.HandledRequest // the answer to gitmirror's newest request that has one
+	manual     *v1alpha1.HandledRequest // the answer to a person's
 	history    []v1alpha1.Operation
 }
 
@@ -33,7 +34,7 @@ func (s Seen) report() report { return s.reportOn(s.Trigger.Status.Operation) }
 // reportOn returns what there is to say with op as the newest operation; nil means there is none.
 func (s Seen) reportOn(op *v1alpha1.Operation) report {
 	st := s.Trigger.Status
-	r := report{handled: st.LastHandledRequest, history: slices.Clone(st.History)}
+	r := report{handled: st.LastHandledRequest, manual: st.LastHandledManual, history: slices.Clone(st.History)}
 	if op != nil {
 		o := *op
 		o.Message = status.Message("%s", o.Message)
@@ -57,6 +58,9 @@ func (s Seen) reportOn(op *v1alpha1.Operation) report {
 		r.progress = r.held.message
 	case s.unreferenced():
 		r.held = claim{metav1.ConditionFalse, v1alpha1.ReasonNotReferenced, s.Binding.Message}
+	case following && r.operation.Origin == v1alpha1.OriginExternal:
+		r.held = claim{metav1.ConditionFalse, v1alpha1.ReasonSuspending, r.operation.Message}
+		r.progress = r.held.message
 	case following:
 		r.held = claim{metav1.ConditionTrue, v1alpha1.ReasonApplying, fmt.Sprintf("commit %s: %s", r.operation.Commit, r.operation.Message)}
 		r.progress = r.held.message
@@ -82,9 +86,40 @@ func (s Seen) leftAs() string {
 	case !s.heldByUs():
 		return "Kustomization " + s.applier() + " is not touched"
 	case s.Kustomization.Spec.Suspend:
-		return "Kustomization " + s.applier() + " is left suspended, as it was held before; it applies nothing until this is configured, or spec.suspend is set to false by hand"
+		return "Kustomization " + s.applier() + " is left suspended, as it was held before; it applies nothing until this is configured, or this trigger is deleted"
 	}
 	return "Kustomization " + s.applier() + " was held before, and is resumed"
+}
+
+// handle keeps the answer to whoever asked for op; nobody asks for what somebody else did.
+func (r *report) handle(op v1alpha1.Operation, h v1alpha1.HandledRequest) {
+	switch op.Origin {
+	case v1alpha1.OriginRequest:
+		r.handled = &h
+	case v1alpha1.OriginManual:
+		r.manual = &h
+	case v1alpha1.OriginExternal, v1alpha1.OriginDeletion:
+	}
+}
+
+// answer keeps what a finished operation answers to its request.
+func (r *report) answer(op v1alpha1.Operation) {
+	o := v1alpha1.OutcomeSucceeded
+	if op.Phase == v1alpha1.OperationFailed {
+		o = v1alpha1.OutcomeFailed
+	}
+	r.handle(op, v1alpha1.HandledRequest{ID: op.RequestID, Outcome: o, Token: op.Token, Message: op.Message})
+}
+
+// lastFinished returns the newest operation that has an end, or nil.
+func (r report) lastFinished() *v1alpha1.Operation {
+	if r.operation != nil && r.operation.Phase.Final() {
+		return r.operation
+	}
+	if len(r.history) > 0 {
+		return &r.history[0]
+	}
+	return nil
 }
 
 // reject answers a request that waits on a trigger that does not hold; nil is no request.

@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -20,19 +21,59 @@ type Seen struct {
 	ClusterUID    string                     // uid of the namespace kube-system
 	Trigger       *v1alpha1.FluxTrigger      // nil: gone
 	KubeProvider  *v1alpha1.KubeProvider     // nil: none of that name
+	Admitted      bool                       // the KubeProvider admits the trigger's namespace
 	Kustomization *kustomizev1.Kustomization // nil: gone
 	GitRepository *sourcev1.GitRepository    // nil: gone, or the Kustomization names another kind of source
 	Binding       binding.Verdict
 
-	// OtherLives says that the trigger which held-by names, when it is not this one, exists or cannot be asked after.
-	OtherLives bool
+	// Others are the other triggers that name the same Kustomization, each with what it takes to know whether it may hold.
+	Others []Seen
+
+	// SourceBusy names the trigger whose operation uses the same source now; empty: none does.
+	SourceBusy string
+
+	// Frozen is the GitRepository that the operation in flight has suspended; nil: it is gone, or none is.
+	Frozen *sourcev1.GitRepository
+
+	// Followed: this process has followed the operation in flight before.
+	Followed bool
+
+	Controller Controller
+}
+
+// Controller is what is known of the kustomize-controller in this pod, and of the one that leads.
+type Controller struct {
+	// Leads: the one in this pod leads, or there is no leader election.
+	Leads bool
+
+	// Elsewhere: the one in this pod does not look at this Kustomization, by its label selector.
+	Elsewhere bool
+
+	// Leader is the process that leads, as its Lease names it; without leader election, this pod.
+	Leader string
+
+	// LedFor is how long this process has seen that one lead, by its own clock.
+	LedFor time.Duration
+
+	// Lease is how long a leader that was lost may believe that it still leads; 0 without leader election.
+	Lease time.Duration
+
+	// Namespace is where it runs.
+	Namespace string
+
+	// CancelsHealthChecks: it gives up waiting for health when anything about a Kustomization changes, a suspend included
+	// (its feature gate CancelHealthCheckOnNewRevision).
+	CancelsHealthChecks bool
+
+	// Heartbeat is namespace and name of the Lease by which this holder shows that it is alive.
+	Heartbeat string
 }
 
 // HeldBy returns the value of the held-by annotation that says this trigger holds.
 func (s Seen) HeldBy() string { return s.ClusterUID + "/" + string(s.Trigger.UID) }
 
 // adopted says that the trigger has begun to hold and has not ended.
-func (s Seen) adopted() bool { return hasFinalizer(s.Trigger) }
+func (s Seen) adopted() bool { return slices.Contains(s.Trigger.Finalizers, v1alpha1.HoldFinalizer) }
 
 // HoldsNothing says that trigger has nothing to look after: neither its finalizer, which somebody may have taken away, nor
 // its status speaks of an applier.
@@ -60,9 +101,12 @@ func (s Seen) heldByUs() bool {
 	return s.Kustomization != nil && HolderOf(s.Kustomization) == s.HeldBy()
 }
 
-// suspendedByUs says that the Kustomization carries our whole hold, handled or not, and that it was not resumed since.
+// suspendedByUs says that the Kustomization carries our whole hold, handled or not, and that it was not resumed since. The
+// finalizer is a part of it: kustomize-controller writes the list of finalizers from its cache, and may wipe ours. A
+// Kustomization that is being deleted takes no finalizer any more, so there its absence says nothing.
 func (s Seen) suspendedByUs() bool {
-	return s.heldByUs() && s.Kustomization.Spec.Suspend && ownsSuspend(s.Kustomization) && requested(s.Kustomization) != ""
+	k := s.Kustomization
+	return s.heldByUs() && k.Spec.Suspend && ownsSuspend(k) && requested(k) != "" && (finalized(k) || !k.DeletionTimestamp.IsZero())
 }
 
 // held says that the applier applies nothing on its own: our hold is there, and the controller has seen it.
@@ -70,9 +114,10 @@ func (s Seen) held() bool {
 	return s.suspendedByUs() && s.Kustomization.Status.LastHandledReconcileAt == requested(s.Kustomization)
 }
 
-// wasHeld says that the last status written calls the Kustomization held.
+// wasHeld says that the Kustomization there is now was found held before, and not handed back since.
 func (s Seen) wasHeld() bool {
-	return status.IsTrue(s.Trigger.Status.Conditions, v1alpha1.ConditionHeld)
+	rest := s.Trigger.Status.AtRest
+	return rest != nil && s.Kustomization != nil && rest.ApplierUID == string(s.Kustomization.UID)
 }
 
 // resumedElsewhere says that somebody else resumed a Kustomization of ours, also when they have suspended it again: a run
@@ -84,7 +129,7 @@ func (s Seen) resumedElsewhere() bool {
 		return false
 	case !k.Spec.Suspend:
 		return s.heldByUs() || s.wasHeld()
-	case s.inFlight() && s.Trigger.Status.Operation.Phase != v1alpha1.OperationSettling:
+	case s.inFlight() && s.Trigger.Status.Operation.SuspendToken == "":
 		return false // we may have resumed it ourselves, and they only suspended it
 	}
 	return s.heldByUs() && s.wasHeld()
@@ -99,19 +144,7 @@ func (s Seen) marked() bool {
 	if by := HolderOf(k); by != "" {
 		return by == s.HeldBy()
 	}
-	return ownsSuspend(k)
-}
-
-// pending returns the request that has no answer and no operation, or nil.
-func (s Seen) pending() *v1alpha1.ApplyRequest {
-	st := s.Trigger.Status
-	switch {
-	case st.Request == nil,
-		st.LastHandledRequest != nil && st.LastHandledRequest.ID == st.Request.ID,
-		s.inFlight() && st.Operation.RequestID == st.Request.ID:
-		return nil
-	}
-	return st.Request
+	return ownsSuspend(k) || finalized(k)
 }
 
 // requested returns the newest token on the Kustomization.
@@ -119,14 +152,25 @@ func requested(k *kustomizev1.Kustomization) string {
 	return k.Annotations[meta.ReconcileRequestAnnotation]
 }
 
-func hasFinalizer(t *v1alpha1.FluxTrigger) bool {
-	for _, f := range t.Finalizers {
-		if f == v1alpha1.HoldFinalizer {
-			return true
-		}
-	}
-	return false
+// finalized says that our finalizer is on the Kustomization.
+func finalized(k *kustomizev1.Kustomization) bool {
+	return slices.Contains(k.Finalizers, v1alpha1.HoldFinalizer)
 }
 
 // instant returns now as a status field holds it, in whole seconds.
 func instant(now time.Time) metav1.Time { return metav1.NewTime(now.UTC().Truncate(time.Second)) }
+
+// since returns how long ago at was, for deciding that something took too long. Clocks of two holders may be minutes
+// apart; what is further in the future than that says nothing, and counts as for ever.
+func (s Seen) since(at metav1.Time) time.Duration {
+	age := s.Now.Sub(at.Time)
+	if age < -maxSkew {
+		return forEver
+	}
+	return age
+}
+
+const (
+	maxSkew = 5 * time.Minute
+	forEver = 365 * 24 * time.Hour
+)

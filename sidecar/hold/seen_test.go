@@ -49,6 +49,9 @@ func seen(edits ...edit) Seen {
 			},
 		},
 		KubeProvider: &v1alpha1.KubeProvider{},
+		Admitted:     true,
+		Controller:   Controller{Leads: true, Leader: "here", Namespace: "flux-system"},
+		Followed:     true,
 		Kustomization: &kustomizev1.Kustomization{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "k-uid", Generation: 7, Annotations: map[string]string{}},
 			Spec:       kustomizev1.KustomizationSpec{SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "repo"}},
@@ -87,6 +90,7 @@ func suspended(token string) edit {
 	return func(s *Seen) {
 		finalizer(s)
 		s.Kustomization.Spec.Suspend = true
+		s.Kustomization.Finalizers = []string{v1alpha1.HoldFinalizer}
 		s.Kustomization.Annotations[v1alpha1.HeldByAnnotation] = us
 		requestedAt(token)(s)
 		owner("holdfast", metav1.ManagedFieldsOperationApply)(s)
@@ -105,6 +109,7 @@ func handled(token string) edit {
 func held(s *Seen) {
 	all(suspended("rest"), handled("rest"))(s)
 	status.Set(&s.Trigger.Status.Conditions, v1alpha1.ConditionHeld, "True", v1alpha1.ReasonSuspended, 3, now.Add(-time.Hour), "")
+	s.Trigger.Status.AtRest = &v1alpha1.Rest{ApplierUID: "k-uid", Baseline: BaselineOf(s.Kustomization)}
 }
 
 const (
@@ -186,13 +191,14 @@ func operation(phase v1alpha1.OperationPhase) edit {
 		request("r1", c1)(s)
 		op := &v1alpha1.Operation{
 			RequestID: "r1", Origin: v1alpha1.OriginRequest, Phase: phase, Reason: v1alpha1.ApplyPublish, Commit: c1, Token: t1,
-			ApplierUID: "k-uid", Before: BaselineOf(s.Kustomization), RequestedAt: instant(now),
+			ApplierUID: "k-uid", SourceRef: "team/repo", SpecDigest: SpecDigest(s.Kustomization), Controller: "here",
+			Before: BaselineOf(s.Kustomization), RequestedAt: instant(now),
 		}
 		if phase != v1alpha1.OperationRequested {
 			at := instant(now)
 			op.StartedAt = &at
 		}
-		if phase == v1alpha1.OperationSettling {
+		if phase == v1alpha1.OperationSettling || phase == v1alpha1.OperationUnresolved {
 			op.SuspendToken = t2
 		}
 		s.Trigger.Status.Operation = op
@@ -202,10 +208,12 @@ func operation(phase v1alpha1.OperationPhase) edit {
 // finished is an operation that ended so, for request r0.
 func finished(phase v1alpha1.OperationPhase) edit {
 	return func(s *Seen) {
-		op := v1alpha1.Operation{RequestID: "r0", Phase: phase, Commit: c1, Token: "t0", ApplierUID: "k-uid", RequestedAt: past, Message: "as it was"}
+		op := v1alpha1.Operation{RequestID: "r0", Origin: v1alpha1.OriginRequest, Phase: phase, Commit: c1, Token: "t0", ApplierUID: "k-uid", RequestedAt: past, Message: "as it was"}
 		s.Trigger.Status.Operation = &op
 		s.Trigger.Status.History = []v1alpha1.Operation{op}
-		s.Trigger.Status.LastHandledRequest = answer(op)
+		r := report{}
+		r.answer(op)
+		s.Trigger.Status.LastHandledRequest = r.handled
 	}
 }
 
@@ -263,7 +271,16 @@ func verdict(r v1alpha1.Reason) edit {
 func deleting(s *Seen)        { s.Trigger.DeletionTimestamp = &past }
 func noKustomization(s *Seen) { s.Kustomization = nil }
 func anotherUID(s *Seen)      { s.Kustomization.UID = types.UID("k-uid-2") }
-func otherLives(s *Seen)      { s.OtherLives = true }
+
+// otherLives is another trigger that names the same Kustomization, and may hold it; it is younger.
+func otherLives(s *Seen) {
+	t := s.Trigger.DeepCopy()
+	t.UID, t.Name, t.CreationTimestamp = "other-uid", "other", past
+	t.Finalizers, t.DeletionTimestamp, t.Status = nil, nil, v1alpha1.FluxTriggerStatus{}
+	o := *s
+	o.Trigger, o.Others = t, nil
+	s.Others = []Seen{o}
+}
 func later(d time.Duration) edit {
 	return func(s *Seen) { s.Now = s.Now.Add(d) }
 }

@@ -1,6 +1,8 @@
 package hold
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -30,21 +32,19 @@ func (s Seen) status(r report) *v1alpha1.FluxTriggerStatus {
 	st := Own(*s.Trigger.Status.DeepCopy())
 	gen := s.Trigger.Generation
 	st.ObservedGeneration = gen
-	st.Operation, st.LastHandledRequest, st.History = r.operation, r.handled, r.history
-	if st.LastHandledRequest != nil {
-		h := *st.LastHandledRequest
-		h.Message = status.Message("%s", h.Message)
-		st.LastHandledRequest = &h
-	}
+	st.Operation, st.History = r.operation, r.history
+	st.LastHandledRequest, st.LastHandledManual = bounded(r.handled), bounded(r.manual)
 	st.Source = nil
 	if r.configured.status == metav1.ConditionTrue {
 		st.Source = s.source()
 	}
+	st.Holder = s.Controller.Heartbeat
+	s.keep(&st, r)
 
 	set := func(t v1alpha1.ConditionType, c claim) {
 		status.Set(&st.Conditions, t, c.status, c.reason, gen, s.Now, "%s", c.message)
 	}
-	set(v1alpha1.ConditionReady, r.ready(s.applier()))
+	set(v1alpha1.ConditionReady, s.ready(r))
 	status.Clear(&st.Conditions, v1alpha1.ConditionReconciling)
 	if r.progress != "" {
 		set(v1alpha1.ConditionReconciling, claim{metav1.ConditionTrue, v1alpha1.ReasonProgressing, r.progress})
@@ -59,33 +59,63 @@ func (s Seen) status(r report) *v1alpha1.FluxTriggerStatus {
 	return &st
 }
 
+// keep brings what is kept from pass to pass up to date: what the Kustomization says at rest, since when it has been
+// handed back, and since when its source has been ahead of it.
+func (s Seen) keep(st *v1alpha1.FluxTriggerStatus, r report) {
+	k, at := s.Kustomization, instant(s.Now)
+	switch {
+	case r.held.reason == v1alpha1.ReasonSuspended:
+		st.AtRest = &v1alpha1.Rest{ApplierUID: string(k.UID), Baseline: BaselineOf(k)}
+	case !s.wasHeld(), r.held.reason == v1alpha1.ReasonReleasing && !s.inFlight(), r.held.reason == v1alpha1.ReasonNotReferenced:
+		st.AtRest = nil
+	}
+	switch {
+	case r.held.reason != v1alpha1.ReasonReleasing:
+		st.ReleasingSince = nil
+	case st.ReleasingSince == nil:
+		st.ReleasingSince = &at
+	}
+	switch tip := artifactRevision(s.GitRepository); {
+	case st.Source == nil || k == nil || tip == "" || tip == k.Status.LastAppliedRevision:
+		st.BehindSince = nil
+	case st.BehindSince == nil:
+		st.BehindSince = &at
+	}
+}
+
+// bounded returns a copy of h with a message that the status takes; nil stays nil.
+func bounded(h *v1alpha1.HandledRequest) *v1alpha1.HandledRequest {
+	if h == nil {
+		return nil
+	}
+	b := *h
+	b.Message = status.Message("%s", b.Message)
+	return &b
+}
+
 // ready sums up. A trigger nobody names is Ready, so that a health check that waits for it cannot block the very
 // Kustomization that would bring its GitTarget. Applying counts as holding; a failed apply is not Ready until one succeeds,
 // and not Stalled either, because it is asked for again.
-func (r report) ready(applier string) claim {
+func (s Seen) ready(r report) claim {
 	last := r.lastFinished()
 	switch {
 	case r.configured.reason == v1alpha1.ReasonNotReferenced:
 		return r.configured.as(metav1.ConditionTrue)
 	case r.configured.status != metav1.ConditionTrue:
 		return r.configured
+	case r.operation != nil && r.operation.Phase == v1alpha1.OperationUnresolved:
+		return claim{metav1.ConditionFalse, v1alpha1.ReasonOperationUnresolved, "commit " + r.operation.Commit + ": " + r.operation.Message}
 	case r.held.status != metav1.ConditionTrue:
 		return r.held
 	case last != nil && last.Phase == v1alpha1.OperationFailed:
 		return claim{metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, "commit " + last.Commit + ": " + last.Message}
 	}
-	return claim{metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "Kustomization " + applier + " is held"}
-}
-
-// lastFinished returns the newest operation that has an end, or nil.
-func (r report) lastFinished() *v1alpha1.Operation {
-	if r.operation != nil && r.operation.Phase.Final() {
-		return r.operation
+	if !s.specApplied(r) {
+		return claim{metav1.ConditionFalse, v1alpha1.ReasonSpecNotApplied, fmt.Sprintf(
+			"the spec of Kustomization %s changed, and no operation has applied it; the next one will, or: kubectl annotate --overwrite fluxtrigger %s %s=now",
+			s.applier(), s.Trigger.Name, v1alpha1.RequestedAtAnnotation)}
 	}
-	if len(r.history) > 0 {
-		return &r.history[0]
-	}
-	return nil
+	return claim{metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "Kustomization " + s.applier() + " is held"}
 }
 
 // as returns the claim with another status.

@@ -77,6 +77,16 @@ func started(op *v1alpha1.Operation, k *kustomizev1.Kustomization) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == meta.ProgressingReason && c.ObservedGeneration == k.Generation
 }
 
+// ended says that a run which began after the resume of op is over: the controller has handled the token, or has written
+// a result that is not progress.
+func ended(op *v1alpha1.Operation, k *kustomizev1.Kustomization) bool {
+	if k.Status.LastHandledReconcileAt == op.Token {
+		return true
+	}
+	ready := apimeta.FindStatusCondition(k.Status.Conditions, meta.ReadyCondition)
+	return traces(op.Before, k) && ready != nil && ready.Status == metav1.ConditionFalse
+}
+
 // traces says that k's status shows a run since the baseline was taken.
 func traces(before v1alpha1.Baseline, k *kustomizev1.Kustomization) bool {
 	now := BaselineOf(k)

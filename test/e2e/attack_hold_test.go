@@ -302,13 +302,11 @@ var _ = Describe("What an operation rests on and is taken away in it", Label("fl
 		Expect(f.Status.Operation.Phase).To(Equal(v1alpha1.OperationSucceeded))
 	})
 
-	It("the Kustomization, made anew under its name: the operation fails, and the new one is held", storyBound, func(ctx SpecContext) {
+	It("the Kustomization: the operation ends, then Flux prunes, and one made anew under its name is held", storyBound, func(ctx SpecContext) { // B12
 		t := stillTeam(ctx, "attack-anew")
 		_, thaw := settling(ctx, t, "debug")
 		old := kustomization(ctx, t)
 		kubectl(ctx, cluster.Bob, "-n", cluster.FluxNamespace, "delete", "kustomization", t.Name, "--wait=false")
-		op := reaches(ctx, t, "r1", v1alpha1.OperationFailed)
-		Expect(op.Message).To(HavePrefix(string(v1alpha1.ReasonApplierNotFound)))
 		thaw()
 		fresh := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name}, Spec: old.Spec}
 		fresh.Spec.Suspend = false
@@ -320,5 +318,10 @@ var _ = Describe("What an operation rests on and is taken away in it", Label("fl
 			return k.UID != old.UID && k.Spec.Suspend, string(k.UID), err
 		})).To(Succeed())
 		Expect(t.AwaitHeld(ctx)).To(Succeed())
+		f, err := t.Trigger(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(f.Status.History[0].Origin).To(Equal(v1alpha1.OriginDeletion))
+		Expect(f.Status.History[1].RequestID).To(Equal("r1"))
+		Expect(f.Status.History[1].Phase).To(Equal(v1alpha1.OperationSucceeded))
 	})
 })

@@ -1,24 +1,25 @@
 package flux
 
 import (
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/sidecar/applier"
 )
 
-// fields is everything the holder ever owns on a Kustomization. What is absent is given up.
+// fields is everything the holder ever owns on a Kustomization or GitRepository. What is absent is given up.
 type fields struct {
-	suspend *bool  // nil: spec.suspend is given up
-	heldBy  string // empty: the annotation is given up
-	token   string // empty: the annotation is given up
+	suspend   *bool  // nil: spec.suspend is given up
+	finalizer bool   // false: the finalizer is given up
+	heldBy    string // empty: the annotation is given up
+	token     string // empty: the annotation is given up
 }
 
-// body returns the one apply configuration there is for a Kustomization. The uid keeps it from touching, or making, another
-// object of that name; the resourceVersion, where there is one, makes it a compare-and-swap.
-func body(t applier.Target, f fields) *unstructured.Unstructured {
+// body returns the one apply configuration there is for an object of Flux, of the kind gvk. The uid keeps it from touching,
+// or making, another object of that name; the resourceVersion, where there is one, makes it a compare-and-swap.
+func body(gvk schema.GroupVersionKind, t applier.Target, f fields) *unstructured.Unstructured {
 	metadata := map[string]any{"namespace": t.Namespace, "name": t.Name, "uid": string(t.UID)}
 	if t.ResourceVersion != "" {
 		metadata["resourceVersion"] = t.ResourceVersion
@@ -33,9 +34,12 @@ func body(t applier.Target, f fields) *unstructured.Unstructured {
 	if len(annotations) > 0 {
 		metadata["annotations"] = annotations
 	}
+	if f.finalizer {
+		metadata["finalizers"] = []any{v1alpha1.HoldFinalizer}
+	}
 	object := map[string]any{
-		"apiVersion": kustomizev1.GroupVersion.String(),
-		"kind":       kustomizev1.KustomizationKind,
+		"apiVersion": gvk.GroupVersion().String(),
+		"kind":       gvk.Kind,
 		"metadata":   metadata,
 	}
 	if f.suspend != nil {

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,24 +30,50 @@ var _ applier.Applier = Applier{}
 // New returns an Applier that writes through c.
 func New(c client.Client) Applier { return Applier{client: c} }
 
-// Suspend applies the whole hold: spec.suspend true, held-by and the token.
+// Suspend applies the whole hold: spec.suspend true, held-by, the finalizer and the token.
 func (a Applier) Suspend(ctx context.Context, t applier.Target, heldBy, token string) error {
-	return a.apply(ctx, "suspend", t, fields{suspend: new(true), heldBy: heldBy, token: token})
+	_, err := a.apply(ctx, "suspend", kustomizationKind, t, fields{suspend: new(true), finalizer: true, heldBy: heldBy, token: token})
+	return err
 }
 
 // Resume applies the same fields with spec.suspend false, so that the holder stays their owner.
 func (a Applier) Resume(ctx context.Context, t applier.Target, heldBy, token string) error {
-	return a.apply(ctx, "resume", t, fields{suspend: new(false), heldBy: heldBy, token: token})
+	_, err := a.apply(ctx, "resume", kustomizationKind, t, fields{suspend: new(false), finalizer: true, heldBy: heldBy, token: token})
+	return err
 }
 
 // Release first applies spec.suspend false by force: giving the field up at once would leave it true where somebody else
-// owns it too. Then it gives up everything.
+// owns it too. The finalizer stays until then, so that a Kustomization being deleted does not go in between.
 func (a Applier) Release(ctx context.Context, t applier.Target) error {
-	if err := a.apply(ctx, "release", t, fields{suspend: new(false)}); err != nil {
+	if _, err := a.apply(ctx, "release", kustomizationKind, t, fields{suspend: new(false), finalizer: true}); err != nil {
 		return err
 	}
 	t.ResourceVersion = ""
-	return a.apply(ctx, "give up", t, fields{})
+	return a.GiveUp(ctx, t)
+}
+
+// GiveUp applies nothing, which gives up every field. A finalizer that somebody else applied too would stay, and keep the
+// Kustomization from ever being deleted; it is taken out.
+func (a Applier) GiveUp(ctx context.Context, t applier.Target) error {
+	left, err := a.apply(ctx, "give up", kustomizationKind, t, fields{})
+	if err != nil || !slices.Contains(left.GetFinalizers(), v1alpha1.HoldFinalizer) {
+		return err
+	}
+	patch := client.MergeFromWithOptions(left.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	left.SetFinalizers(slices.DeleteFunc(left.GetFinalizers(), func(f string) bool { return f == v1alpha1.HoldFinalizer }))
+	return wrap("take the finalizer off Kustomization", t, a.client.Patch(ctx, left, patch, client.FieldOwner(v1alpha1.HolderFieldManager)))
+}
+
+// Freeze applies spec.suspend true and the token to a GitRepository.
+func (a Applier) Freeze(ctx context.Context, source applier.Target, token string) error {
+	_, err := a.apply(ctx, "freeze", gitRepositoryKind, source, fields{suspend: new(true), token: token})
+	return err
+}
+
+// Thaw gives both fields up. The source stays suspended where somebody else suspended it too.
+func (a Applier) Thaw(ctx context.Context, source applier.Target) error {
+	_, err := a.apply(ctx, "thaw", gitRepositoryKind, source, fields{})
+	return err
 }
 
 // Fetch patches the requestedAt annotation of a GitRepository and nothing else.
@@ -61,10 +91,16 @@ func (a Applier) Fetch(ctx context.Context, source applier.Target, token string)
 	return wrap("fetch GitRepository", source, err)
 }
 
-func (a Applier) apply(ctx context.Context, step string, t applier.Target, f fields) error {
-	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(body(t, f)),
-		client.FieldOwner(v1alpha1.HolderFieldManager), client.ForceOwnership)
-	return wrap(step+" Kustomization", t, err)
+var (
+	kustomizationKind = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind)
+	gitRepositoryKind = sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind)
+)
+
+// apply returns the object as it is afterwards.
+func (a Applier) apply(ctx context.Context, step string, gvk schema.GroupVersionKind, t applier.Target, f fields) (*unstructured.Unstructured, error) {
+	object := body(gvk, t, f)
+	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(v1alpha1.HolderFieldManager), client.ForceOwnership)
+	return object, wrap(step+" "+gvk.Kind, t, err)
 }
 
 // wrap names the step, and tells a target that moved from everything else. An apply to an object that is gone, or that has

@@ -59,6 +59,18 @@ func kustomization(metadata map[string]any, spec map[string]any) map[string]any 
 	return o
 }
 
+func gitRepository(metadata map[string]any, spec map[string]any) map[string]any {
+	o := kustomization(metadata, spec)
+	o["apiVersion"], o["kind"] = "source.toolkit.fluxcd.io/v1", "GitRepository"
+	return o
+}
+
+// held adds what keeps a Kustomization from going unnoticed.
+func held(metadata map[string]any) map[string]any {
+	metadata["finalizers"] = []any{"holdfast.dev/hold"}
+	return metadata
+}
+
 func TestWrites(t *testing.T) {
 	guarded := target
 	guarded.ResourceVersion = "42"
@@ -72,18 +84,30 @@ func TestWrites(t *testing.T) {
 	}{
 		{
 			"a suspend carries the whole hold", func(a Applier) error { return a.Suspend(t.Context(), target, "c/t", "T2") },
-			[]any{kustomization(map[string]any{"annotations": mark("T2")}, map[string]any{"suspend": true})},
+			[]any{kustomization(held(map[string]any{"annotations": mark("T2")}), map[string]any{"suspend": true})},
 		},
 		{
 			"a guarded resume carries the resourceVersion", func(a Applier) error { return a.Resume(t.Context(), guarded, "c/t", "T1") },
-			[]any{kustomization(map[string]any{"annotations": mark("T1"), "resourceVersion": "42"}, map[string]any{"suspend": false})},
+			[]any{kustomization(held(map[string]any{"annotations": mark("T1"), "resourceVersion": "42"}), map[string]any{"suspend": false})},
 		},
 		{
 			"a release resumes by force before it gives the field up", func(a Applier) error { return a.Release(t.Context(), guarded) },
 			[]any{
-				kustomization(map[string]any{"resourceVersion": "42"}, map[string]any{"suspend": false}),
+				kustomization(held(map[string]any{"resourceVersion": "42"}), map[string]any{"suspend": false}),
 				kustomization(map[string]any{}, nil),
 			},
+		},
+		{
+			"giving up resumes nothing first", func(a Applier) error { return a.GiveUp(t.Context(), target) },
+			[]any{kustomization(map[string]any{}, nil)},
+		},
+		{
+			"a freeze suspends the source", func(a Applier) error { return a.Freeze(t.Context(), guarded, "F1") },
+			[]any{gitRepository(map[string]any{"annotations": map[string]any{"reconcile.fluxcd.io/requestedAt": "F1"}, "resourceVersion": "42"}, map[string]any{"suspend": true})},
+		},
+		{
+			"a thaw leaves it to whoever else suspended it", func(a Applier) error { return a.Thaw(t.Context(), target) },
+			[]any{gitRepository(map[string]any{}, nil)},
 		},
 		{
 			"a fetch patches one annotation", func(a Applier) error { return a.Fetch(t.Context(), guarded, "F1") },

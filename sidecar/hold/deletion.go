@@ -1,0 +1,92 @@
+package hold
+
+import (
+	"fmt"
+	"slices"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+)
+
+// deletion decides on a held Kustomization that somebody deletes. Flux prunes nothing while it is suspended, and lets it go
+// in the same breath; our finalizer is what keeps it until this is decided. What spec.onDelete says is done before the
+// trigger hands anything back or refuses anything, because nobody else can do it any more.
+func (s Seen) deletion() Action {
+	if s.Trigger.Spec.OnDelete == v1alpha1.OnDeleteOrphan {
+		return s.orphan()
+	}
+	op := v1alpha1.Operation{
+		Origin:      v1alpha1.OriginDeletion,
+		Phase:       v1alpha1.OperationRequested,
+		Commit:      CommitOf(s.Kustomization.Status.LastAppliedRevision),
+		Token:       s.FreshToken,
+		ApplierUID:  string(s.Kustomization.UID),
+		SourceRef:   SourceOf(s.Kustomization).String(),
+		Controller:  s.Controller.Leader,
+		Before:      BaselineOf(s.Kustomization),
+		RequestedAt: instant(s.Now),
+		Message:     "being deleted; to be resumed, so that Flux may prune",
+	}
+	return Action{Reason: v1alpha1.ReasonApplierDeleted, Status: s.status(s.reportOn(&op)), Again: true}
+}
+
+// orphan lets the Kustomization go once Flux has let it go while it was suspended.
+func (s Seen) orphan() Action {
+	k := s.Kustomization
+	switch {
+	case !s.suspendedByUs():
+		return s.takeHold()
+	case slices.Contains(k.Finalizers, kustomizev1.KustomizationFinalizer):
+		r := s.report()
+		r.progress = fmt.Sprintf("Kustomization %s is being deleted; waiting for kustomize-controller to let it go", s.applier())
+		return Action{Reason: v1alpha1.ReasonApplierDeleted, Status: s.status(r)}
+	}
+	return Action{
+		Verb:   GiveUp,
+		Reason: v1alpha1.ReasonApplierDeleted,
+		Event:  s.deleted("what it applied is left in place (spec.onDelete: Orphan)"),
+	}
+}
+
+// followDeletion takes a deletion that lets Flux prune to its end: the token handled, and Flux's own finalizer gone, which
+// a prune that failed keeps.
+func (s Seen) followDeletion(op v1alpha1.Operation) Action {
+	k := s.Kustomization
+	switch {
+	case k == nil || string(k.UID) != op.ApplierUID:
+		return s.finish(op)
+	case k.Spec.Suspend || requested(k) != op.Token:
+		if op.StartedAt == nil {
+			at := instant(s.Now)
+			op.StartedAt = &at
+		}
+		op.Phase, op.Message = v1alpha1.OperationRunning, "resumed; waiting for kustomize-controller to prune"
+		return Action{Verb: Resume, Token: op.Token, Guarded: true, Reason: v1alpha1.ReasonApplierDeleted, Status: s.status(s.reportOn(&op))}
+	case k.Status.LastHandledReconcileAt == op.Token && !slices.Contains(k.Finalizers, kustomizev1.KustomizationFinalizer):
+		act := s.finish(op)
+		act.Verb = GiveUp
+		act.Event = s.deleted(fmt.Sprintf("Flux was let do with what it applied as its deletionPolicy says (%s)", k.GetDeletionPolicy()))
+		return act
+	}
+	if act, late := s.unresolved(op); late {
+		return act
+	}
+	if op.Phase == v1alpha1.OperationRequested {
+		op.Phase = v1alpha1.OperationRunning
+	}
+	return s.waitOn(op)
+}
+
+// deleted is the Event of a held Kustomization that goes.
+func (s Seen) deleted(what string) *Event {
+	n := 0
+	if inv := s.Kustomization.Status.Inventory; inv != nil {
+		n = len(inv.Entries)
+	}
+	return &Event{
+		Warning: true,
+		Reason:  v1alpha1.ReasonApplierDeleted,
+		Message: fmt.Sprintf("Kustomization %s was deleted while it was held, with %d objects in its inventory: %s", s.applier(), n, what),
+	}
+}
