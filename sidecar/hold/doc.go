@@ -9,17 +9,23 @@
 //	            adopt: suspend + held-by + token            token handled
 //	free ───────────────────────────────────────► Suspending ─────────────► Suspended ◄──────────┐
 //	  ▲                                               ▲  ▲                    │    │             │
-//	  │            somebody resumed it: suspend again │  └────────────────────┘    │ request     │ verdict
-//	  │                                               │                            ▼             │
+//	  │   somebody resumed it: an External operation, │  └────────────────────┘    │ request     │ verdict
+//	  │   and suspend again                           │                            ▼             │
 //	  └── Releasing ◄── trigger deleted, or no GitTarget names it             Applying ──────────┘
 //
 // One operation inside Applying. T1 resumes and is the operation's identity, T2 suspends:
 //
 //	Requested ── resume with T1 ──► Running ── a run is seen started ──► Settling ── T2 handled ──► Succeeded
-//	    │                              │          suspend with T2           │                       or Failed
-//	    │ no longer possible           │ 5 minutes without a start          │ resumed or stamped
-//	    ▼                              └────────────── suspend ────────────►┘ over: suspend again
-//	withdrawn: never resumed, answered
+//	    │                              │          suspend with T2          │   ▲                    or Failed
+//	    │ no longer possible           │ 5 minutes without a start,        │   │ resumed, stamped over, or another
+//	    │                              │ unfollowed, or leaving            │   │ controller leads: suspend again
+//	    │                              └────────────── suspend ───────────►┤   │
+//	    └──────────────────────────────────────────── suspend ────────────►┤   └── Unresolved ◄── 5 minutes
+//	                                                                       └── no trace of a run: withdrawn, answered
+//
+// An External operation begins where T2 is sent. A Deletion is resumed and never suspended: it ends when Flux has let the
+// Kustomization go. Where a suspend would disturb a run (Controller.CancelsHealthChecks) the source is frozen between record
+// and verdict, and T2 follows the end of the run.
 //
 // The rules that order everything else:
 //
@@ -30,9 +36,13 @@
 //   - Handled is not applied. kustomize-controller records a token on every return, also when it did nothing. T2 handled only
 //     proves that no run is left; Judge says what the run did, from what moved against the baseline in the record.
 //   - Identity is the token, never a time. Times are whole seconds and clocks differ.
-//   - First matching rule wins, in this order: an operation in flight is followed to its end, because a resumed Kustomization
-//     that nobody watches is worse than any refusal; then a trigger that is leaving hands back; then refusals; then the hold
-//     is made good; and only what is held serves a request.
+//   - A withdrawal follows a suspend. A resume that was sent and never answered may still be on its way; it does not pass
+//     the resourceVersion of a later write.
+//   - What moves at rest was not ours. The status of a held Kustomization is kept, and compared whenever it is looked at.
+//   - First matching rule wins, in this order: who does not lead stands by; an operation in flight is followed to its end,
+//     because a resumed Kustomization that nobody watches is worse than any refusal; then a Kustomization being deleted gets
+//     what was decided for it; then a trigger that is leaving hands back; then what others resumed is taken back; then
+//     refusals; then the hold is made good; and only what is held serves a request.
 //
 // It never applies anything to the cluster's workloads, and never judges the content of a commit.
 package hold
