@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/holdfast-gitops/holdfast/sidecar/applier/flux"
+	"github.com/holdfast-gitops/holdfast/internal/applier/flux"
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
 	"github.com/holdfast-gitops/holdfast/sidecar/leader"
 	"github.com/holdfast-gitops/holdfast/sidecar/notify"

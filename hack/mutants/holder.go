@@ -65,19 +65,19 @@ var ofTheHolder = []Mutant{
 	{
 		Name:    "apply-without-resource-version",
 		Promise: "The body of a guarded write to a Kustomization carries the resourceVersion.",
-		File:    "sidecar/applier/flux/body.go",
+		File:    "internal/applier/flux/body.go",
 		Old:     `metadata["resourceVersion"] = t.ResourceVersion`,
 		New:     ``,
-		Package: "./sidecar/applier/flux",
+		Package: "./internal/applier/flux",
 		Run:     "^TestWrites$",
 	},
 	{
 		Name:    "apply-without-uid",
 		Promise: "A Kustomization made anew under the name of the old one is never written by mistake.",
-		File:    "sidecar/applier/flux/body.go",
+		File:    "internal/applier/flux/body.go",
 		Old:     `, "uid": string(t.UID)`,
 		New:     ``,
-		Package: "./sidecar/applier/flux",
+		Package: "./internal/applier/flux",
 		Run:     "^TestWrites$",
 	},
 	{

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/applier"
 	"github.com/holdfast-gitops/holdfast/internal/statusapply"
-	"github.com/holdfast-gitops/holdfast/sidecar/applier"
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
 

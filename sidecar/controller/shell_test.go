@@ -14,8 +14,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/applier"
 	"github.com/holdfast-gitops/holdfast/internal/status"
-	"github.com/holdfast-gitops/holdfast/sidecar/applier"
 )
 
 func TestAdoptionIsFinalizerThenSuspendThenHandled(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/applier"
 	"github.com/holdfast-gitops/holdfast/internal/status"
-	"github.com/holdfast-gitops/holdfast/sidecar/applier"
 	"github.com/holdfast-gitops/holdfast/sidecar/leader"
 )
 

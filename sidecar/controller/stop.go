@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
-	"github.com/holdfast-gitops/holdfast/sidecar/applier"
+	"github.com/holdfast-gitops/holdfast/internal/applier"
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
 

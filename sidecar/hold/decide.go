@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
 const (
@@ -34,7 +35,7 @@ func Decide(s Seen) Action {
 			return act
 		}
 	}
-	if k := s.Kustomization; k != nil && !k.DeletionTimestamp.IsZero() && !finalized(k) {
+	if k := s.Kustomization; k != nil && !k.DeletionTimestamp.IsZero() && !ownership.Finalized(k) {
 		s.Kustomization = nil // it goes whatever we do
 	}
 	switch {

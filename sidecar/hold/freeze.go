@@ -3,9 +3,9 @@ package hold
 import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
 // A controller that cancels its health checks when anything about a Kustomization changes would cancel them at our early
@@ -39,11 +39,4 @@ func (s Seen) thaw(op v1alpha1.Operation) (Action, bool) {
 }
 
 // ownsFreeze says that a holder applied spec.suspend of the GitRepository.
-func ownsFreeze(g *sourcev1.GitRepository) bool {
-	for _, m := range g.ManagedFields {
-		if m.Manager == v1alpha1.HolderFieldManager && m.Operation == metav1.ManagedFieldsOperationApply && fields(m, "f:suspend").suspend() {
-			return true
-		}
-	}
-	return false
-}
+func ownsFreeze(g *sourcev1.GitRepository) bool { return ownership.Suspend(g) }

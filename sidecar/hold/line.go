@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
 // ahead returns who goes before this trigger in the line for its Kustomization, for a person; empty when nobody does.
@@ -12,7 +13,7 @@ import (
 // apply in flight goes first, then who holds, then the oldest. So nobody is displaced in the middle of anything, and of two
 // that come at once the same one wins in every holder's eyes. An older trigger that may not hold keeps no younger one out.
 func (s Seen) ahead() string {
-	by := HolderOf(s.Kustomization)
+	by := ownership.Holder(s.Kustomization)
 	if by != "" && !strings.HasPrefix(by, s.ClusterUID+"/") {
 		return "a trigger of another cluster (annotation " + v1alpha1.HeldByAnnotation + ": " + by + ")"
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
 // follow takes an operation in flight one step further. Nothing but the vanishing of the Kustomization ends it early: also a
@@ -21,7 +22,7 @@ func (s Seen) follow() Action {
 		return s.abandonForRelease(op)
 	case !sent && op.Phase == v1alpha1.OperationRequested && k.Spec.Suspend && requested(k) != op.Token:
 		return s.resume(op)
-	case sent && k.Spec.Suspend && ownsSuspend(k) && requested(k) == op.SuspendToken:
+	case sent && k.Spec.Suspend && ownership.Suspend(k) && requested(k) == op.SuspendToken:
 		return s.settling(op)
 	case !sent && !k.Spec.Suspend && requested(k) == op.Token && s.unfollowed(op):
 		op.Abandoned = v1alpha1.ReasonOperationUnfollowed

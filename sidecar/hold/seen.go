@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/internal/binding"
+	"github.com/holdfast-gitops/holdfast/internal/ownership"
 	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
@@ -98,7 +99,7 @@ func (s Seen) inFlight() bool {
 
 // heldByUs says that the Kustomization names this trigger as its holder.
 func (s Seen) heldByUs() bool {
-	return s.Kustomization != nil && HolderOf(s.Kustomization) == s.HeldBy()
+	return s.Kustomization != nil && ownership.Holder(s.Kustomization) == s.HeldBy()
 }
 
 // suspendedByUs says that the Kustomization carries our whole hold, handled or not, and that it was not resumed since. The
@@ -106,7 +107,7 @@ func (s Seen) heldByUs() bool {
 // Kustomization that is being deleted takes no finalizer any more, so there its absence says nothing.
 func (s Seen) suspendedByUs() bool {
 	k := s.Kustomization
-	return s.heldByUs() && k.Spec.Suspend && ownsSuspend(k) && requested(k) != "" && (finalized(k) || !k.DeletionTimestamp.IsZero())
+	return s.heldByUs() && k.Spec.Suspend && ownership.Suspend(k) && requested(k) != "" && (ownership.Finalized(k) || !k.DeletionTimestamp.IsZero())
 }
 
 // held says that the applier applies nothing on its own: our hold is there, and the controller has seen it.
@@ -125,7 +126,7 @@ func (s Seen) wasHeld() bool {
 func (s Seen) resumedElsewhere() bool {
 	k := s.Kustomization
 	switch {
-	case k == nil || ownsSuspend(k):
+	case k == nil || ownership.Suspend(k):
 		return false
 	case !k.Spec.Suspend:
 		return s.heldByUs() || s.wasHeld()
@@ -141,20 +142,15 @@ func (s Seen) marked() bool {
 	if k == nil {
 		return false
 	}
-	if by := HolderOf(k); by != "" {
+	if by := ownership.Holder(k); by != "" {
 		return by == s.HeldBy()
 	}
-	return ownsSuspend(k) || finalized(k)
+	return ownership.Suspend(k) || ownership.Finalized(k)
 }
 
 // requested returns the newest token on the Kustomization.
 func requested(k *kustomizev1.Kustomization) string {
 	return k.Annotations[meta.ReconcileRequestAnnotation]
-}
-
-// finalized says that our finalizer is on the Kustomization.
-func finalized(k *kustomizev1.Kustomization) bool {
-	return slices.Contains(k.Finalizers, v1alpha1.HoldFinalizer)
 }
 
 // instant returns now as a status field holds it, in whole seconds.

@@ -4,6 +4,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
 // ResumedByUs says that k is resumed for an operation of trigger, so that a holder that stops must suspend it: until the
@@ -15,5 +16,5 @@ func ResumedByUs(trigger *v1alpha1.FluxTrigger, k *kustomizev1.Kustomization) bo
 	if op == nil || op.Phase.Final() || k == nil || string(k.UID) != op.ApplierUID || k.Spec.Suspend || !k.DeletionTimestamp.IsZero() {
 		return false
 	}
-	return requested(k) == op.Token || ownsSuspend(k)
+	return requested(k) == op.Token || ownership.Suspend(k)
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
-	"github.com/holdfast-gitops/holdfast/sidecar/applier"
+	"github.com/holdfast-gitops/holdfast/internal/applier"
 )
 
 // fields is everything the holder ever owns on a Kustomization or GitRepository. What is absent is given up.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/holdfast-gitops/holdfast/sidecar/applier"
+	"github.com/holdfast-gitops/holdfast/internal/applier"
 )
 
 var target = applier.Target{NamespacedName: types.NamespacedName{Namespace: "flux-system", Name: "app"}, UID: "k-uid"}
