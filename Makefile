@@ -80,7 +80,7 @@ bench: ## Measure the held cycle, an edit's way to Git and the holder's API requ
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME
 	@echo '== every fuzz target, $(FUZZTIME) each'
-	@grep -rlE --include='*_test.go' '^func Fuzz' api gitmirror internal sidecar hack | sort | while read -r file; do \
+	@grep -rlE --include='*_test.go' '^func Fuzz' api cli gitmirror internal sidecar hack | sort | while read -r file; do \
 	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
 	    echo "== $$target in ./$$(dirname "$$file")"; \
 	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
@@ -129,8 +129,10 @@ verify-source:
 	@$(GO) -C test vet ./...
 
 .PHONY: build
-build: ## Build bin/holder and bin/gitmirror
+build: ## Build bin/holder, bin/gitmirror and bin/holdfast
 	@echo '== bin/holder'
 	@$(GO) build -trimpath -o bin/holder ./sidecar
 	@echo '== bin/gitmirror'
 	@$(GO) build -trimpath -o bin/gitmirror ./gitmirror
+	@echo '== bin/holdfast'
+	@$(GO) build -trimpath -o bin/holdfast ./cli

@@ -64,6 +64,8 @@ func TestARuleBites(t *testing.T) {
 			`package gitstore; import _ "github.com/go-git/go-git/v5/plumbing"`, ""},
 		{"one program may not import the other", "sidecar/controller/a.go",
 			`package controller; import _ "example.test/tree/gitmirror/author"`, "sidecar may not rest on it"},
+		{"the command line may not import a program", "cli/command/a.go",
+			`package command; import _ "example.test/tree/sidecar/controller"`, "cli may not rest on it"},
 		{"what programs share may not import a program", "internal/status/a.go",
 			`package status; import _ "example.test/tree/sidecar/hold"`, "internal may not rest on it"},
 		{"the API imports nothing of ours", "api/v1alpha1/a.go",

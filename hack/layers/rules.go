@@ -30,6 +30,7 @@ type Rules struct {
 var Holdfast = Rules{
 	Module: "github.com/holdfast-gitops/holdfast",
 	Cores: []string{
+		"cli/release",
 		"gitmirror/apply",
 		"gitmirror/audit/fact",
 		"gitmirror/audit/join",
@@ -45,6 +46,7 @@ var Holdfast = Rules{
 		"gitmirror/manifest",
 		"gitmirror/window",
 		"internal/binding",
+		"internal/ownership",
 		"internal/redact",
 		"internal/repourl",
 		"internal/status",
@@ -78,6 +80,7 @@ var Holdfast = Rules{
 	},
 	Parts: map[string][]string{
 		"api":       {},
+		"cli":       {"api", "internal"},
 		"internal":  {"api"},
 		"sidecar":   {"api", "internal"},
 		"gitmirror": {"api", "internal"},
