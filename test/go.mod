@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/fluxcd/kustomize-controller/api v1.9.6
+	github.com/fluxcd/pkg/apis/event v0.27.2
 	github.com/fluxcd/pkg/apis/meta v1.33.0
 	github.com/fluxcd/source-controller/api v1.9.6
 	github.com/google/go-cmp v0.7.0
