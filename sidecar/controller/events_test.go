@@ -2,6 +2,9 @@ package controller
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -170,5 +173,39 @@ func TestNoCredentialIsTold(t *testing.T) {
 		if strings.Contains(said, "hunter2") || !strings.Contains(said, "git.example") {
 			t.Errorf("said: %s", said)
 		}
+	}
+}
+
+// An Event is written in package hold with its reason beside it, but for the one whose reason is a refusal's.
+var told = regexp.MustCompile(`Event\{[^}]*?Reason:\s+v1alpha1\.Reason(\w+)`)
+
+func TestTheDocumentationListsEveryReasonOfAnEventAndNoOther(t *testing.T) {
+	said := map[string]bool{string(v1alpha1.ReasonSuspendOwnedElsewhere): true}
+	files, err := filepath.Glob("../hold/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		source, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		for _, m := range told.FindAllStringSubmatch(string(source), -1) {
+			said[m[1]] = true
+		}
+	}
+	page, err := os.ReadFile("../../docs/events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		listed[m[1]] = true
+	}
+	if diff := cmp.Diff(listed, said); diff != "" {
+		t.Errorf("docs/events.md (-listed +told):\n%s", diff)
 	}
 }
