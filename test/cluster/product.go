@@ -1,13 +1,26 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 )
 
 // StartHolder builds the holder from the checkout and starts it beside Flux; args come after the usual ones.
 func (w *World) StartHolder(ctx context.Context, args ...string) error {
 	return w.startProduct(ctx, w.holder(Holder, w.ports.holderStatus, args), "./sidecar")
+}
+
+// StartHolderAhead is StartHolder with a clock that is ahead of the others'; below zero it is behind.
+func (w *World) StartHolderAhead(ctx context.Context, ahead time.Duration, args ...string) error {
+	flags, err := w.clockFlags(ahead)
+	if err != nil {
+		return err
+	}
+	c := w.holder(Holder, w.ports.holderStatus, args)
+	c.program = holderProgram(ahead)
+	return w.startProduct(ctx, c, "./sidecar", flags...)
 }
 
 // StopHolder stops the holder: with SIGTERM when graceful, else with SIGKILL.
@@ -30,7 +43,7 @@ func (w *World) GitmirrorMetricsURL() string {
 	return "http://" + loopback(w.ports.gitmirrorMetrics) + "/metrics"
 }
 
-func (w *World) startProduct(ctx context.Context, c component, pkg string) error {
+func (w *World) startProduct(ctx context.Context, c component, pkg string, flags ...string) error {
 	if r := w.find(c.name); r != nil {
 		if !r.process.ended() {
 			return fmt.Errorf("start %s: it is already running", c.name)
@@ -39,7 +52,7 @@ func (w *World) startProduct(ctx context.Context, c component, pkg string) error
 			return err
 		}
 	}
-	if err := w.buildProgram(ctx, w.root, c.name, pkg); err != nil {
+	if err := w.buildProgram(ctx, w.root, cmp.Or(c.program, c.name), pkg, flags...); err != nil {
 		return err
 	}
 	return w.run(ctx, c)
