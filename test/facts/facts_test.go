@@ -1,0 +1,128 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/holdfast-gitops/holdfast/test/cluster"
+	"github.com/holdfast-gitops/holdfast/test/cluster/gitserver"
+	"github.com/holdfast-gitops/holdfast/test/scene"
+)
+
+// objects is how many objects a slow commit brings: about a second's work.
+const objects = 150
+
+var world *cluster.World
+
+func TestFacts(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Facts about the real controllers")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	world, err = cluster.Start(context.WithoutCancel(ctx), cluster.Options{Out: GinkgoWriter})
+	Expect(err).NotTo(HaveOccurred())
+}, NodeTimeout(40*time.Minute)) // a cold build of the control plane is most of it
+
+var _ = AfterSuite(func() {
+	if world != nil {
+		Expect(world.Stop()).To(Succeed())
+	}
+})
+
+var _ = Describe("It is a fact that", Label("flux"), func() {
+	for i, f := range All() {
+		It(f.Name, SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+			r, err := furnish(ctx, fmt.Sprintf("fact-%02d", i+1))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(f.Check(ctx, Look{r})).To(Succeed())
+		})
+	}
+})
+
+// real is a world of real controllers, with a team of its own.
+type real struct {
+	*scene.Team
+	pushed int
+}
+
+var _ World = &real{}
+
+func furnish(ctx context.Context, name string) (*real, error) {
+	r := &real{}
+	var err error
+	r.Team, err = scene.New(ctx, world, scene.Options{Name: name, NoHold: true, Files: map[string]string{"apps/zz-marker.yaml": marker(name, "0")}})
+	return r, err
+}
+
+func marker(namespace, value string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: zz-marker\n  namespace: %s\ndata:\n  rev: %q\n", namespace, value)
+}
+
+func (r *real) Client() client.Client     { return r.Team.Client }
+func (r *real) Key() types.NamespacedName { return r.FluxName() }
+
+func (r *real) Push(ctx context.Context, c Content) (Pushed, error) {
+	r.pushed++
+	p := Pushed{Marker: fmt.Sprint(r.pushed)}
+	files := map[string]string{"apps/zz-marker.yaml": marker(r.Name, p.Marker)}
+	switch c {
+	case Slow:
+		maps.Copy(files, scene.ConfigMaps(r.Name, objects, p.Marker))
+	case Broken:
+		files["apps/broken.yaml"] = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: broken, namespace: %s}\ndata: {level: [no, text]}\n", r.Name)
+	case NeverReady:
+		files["apps/web.yaml"] = scene.Web(r.Name)["apps/web.yaml"] // no kubelet runs its pods
+	case Quick:
+	}
+	hash, err := world.Git.Commit(ctx, r.Name, "main", gitserver.Author{Name: "Bob", Email: cluster.Bob}, "Push "+p.Marker, files)
+	if err != nil {
+		return p, err
+	}
+	p.Revision = "main@sha1:" + hash
+	g, err := r.GitRepository(ctx)
+	if err != nil {
+		return p, err
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.ReconcileRequestAnnotation, "push-"+p.Marker)
+	if err := r.Client().Patch(ctx, g, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("fact")); err != nil {
+		return p, err
+	}
+	return p, r.Await(ctx, "the push is fetched", func(ctx context.Context) (bool, string, error) {
+		g, err := r.GitRepository(ctx)
+		if err != nil || g.Status.Artifact == nil {
+			return false, "no artifact", err
+		}
+		return g.Status.Artifact.Revision == p.Revision, g.Status.Artifact.Revision, nil
+	})
+}
+
+func (r *real) Placed(ctx context.Context) (string, error) {
+	cm := &corev1.ConfigMap{}
+	err := r.Client().Get(ctx, r.In("zz-marker"), cm)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	return cm.Data["rev"], err
+}
+
+func (r *real) KillController(context.Context) error {
+	return world.Kill(cluster.KustomizeController)
+}
+
+func (r *real) ReviveController(ctx context.Context) error {
+	return world.Revive(ctx, cluster.KustomizeController)
+}
