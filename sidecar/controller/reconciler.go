@@ -72,21 +72,24 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	reader, live := client.Reader(r.Client), false
 	var moved error
+	var seen hold.Seen
+	var act hold.Action
 	for range maxPasses {
-		seen, err := r.observe(ctx, req.NamespacedName, reader)
-		if err != nil {
+		var err error
+		if seen, err = r.observe(ctx, req.NamespacedName, reader); err != nil {
 			return ctrl.Result{}, err
 		}
-		act := hold.Decide(seen)
-		if seen.Trigger != nil && act.Reason != v1alpha1.ReasonStandby {
-			r.memory.follow(seen.Trigger.UID, seen.Trigger.Status.Operation)
-		}
+		act = hold.Decide(seen)
 		if !writes(seen, act) {
+			r.follow(seen, act)
 			return ctrl.Result{RequeueAfter: act.Recheck}, nil
 		}
 		if !live {
 			reader, live = r.Live, true
 			continue
+		}
+		if act.Verb == hold.Resume {
+			r.follow(seen, act) // from here on somebody must suspend it, also when the status is not written
 		}
 		err = r.perform(ctx, seen, act)
 		if err != nil && !isMoved(err) {
@@ -104,7 +107,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: act.Recheck}, nil
 		}
 	}
-	return ctrl.Result{}, errors.Join(errStillMoving, moved)
+	err := errors.Join(errStillMoving, moved)
+	return ctrl.Result{}, errors.Join(err, r.denied(ctx, seen, act, err)) // a hand-back ends also by what no read cures
+}
+
+// follow notes that this process follows the operation in flight. A pass that is to find out that nobody did must not have
+// noted it before, nor may the same decision on the cache.
+func (r *Reconciler) follow(s hold.Seen, a hold.Action) {
+	if s.Trigger != nil && a.Reason != v1alpha1.ReasonStandby {
+		r.memory.follow(s.Trigger.UID, s.Trigger.Status.Operation)
+	}
 }
 
 // denied says in the status, and does, what follows from an effect the server refused. The caller tries again later.

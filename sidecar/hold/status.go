@@ -38,19 +38,26 @@ func (s Seen) status(r report) *v1alpha1.FluxTriggerStatus {
 	if r.configured.status == metav1.ConditionTrue {
 		st.Source = s.source()
 	}
-	st.Holder = s.Controller.Heartbeat
+	switch {
+	case s.Kustomization == nil:
+		st.Holder = "" // with several holders nobody can say whose it would be, and each would write its own name
+	case s.Controller.Leads && !s.Controller.Elsewhere:
+		st.Holder = s.Controller.Heartbeat
+	}
 	s.keep(&st, r)
 
 	set := func(t v1alpha1.ConditionType, c claim) {
 		status.Set(&st.Conditions, t, c.status, c.reason, gen, s.Now, "%s", c.message)
 	}
 	set(v1alpha1.ConditionReady, s.ready(r))
-	status.Clear(&st.Conditions, v1alpha1.ConditionReconciling)
-	if r.progress != "" {
+	if r.progress == "" {
+		status.Clear(&st.Conditions, v1alpha1.ConditionReconciling)
+	} else {
 		set(v1alpha1.ConditionReconciling, claim{metav1.ConditionTrue, v1alpha1.ReasonProgressing, r.progress})
 	}
-	status.Clear(&st.Conditions, v1alpha1.ConditionStalled)
-	if r.configured.status == metav1.ConditionFalse {
+	if r.configured.status != metav1.ConditionFalse {
+		status.Clear(&st.Conditions, v1alpha1.ConditionStalled)
+	} else {
 		set(v1alpha1.ConditionStalled, r.configured.as(metav1.ConditionTrue))
 	}
 	set(v1alpha1.ConditionConfigured, r.configured)
@@ -64,7 +71,7 @@ func (s Seen) status(r report) *v1alpha1.FluxTriggerStatus {
 func (s Seen) keep(st *v1alpha1.FluxTriggerStatus, r report) {
 	k, at := s.Kustomization, instant(s.Now)
 	switch {
-	case r.held.reason == v1alpha1.ReasonSuspended:
+	case r.held.reason == v1alpha1.ReasonSuspended, s.inFlight() && s.ends(r.operation):
 		st.AtRest = &v1alpha1.Rest{ApplierUID: string(k.UID), Baseline: BaselineOf(k)}
 	case !s.wasHeld(), r.held.reason == v1alpha1.ReasonReleasing && !s.inFlight(), r.held.reason == v1alpha1.ReasonNotReferenced:
 		st.AtRest = nil
@@ -81,6 +88,12 @@ func (s Seen) keep(st *v1alpha1.FluxTriggerStatus, r report) {
 	case st.BehindSince == nil:
 		st.BehindSince = &at
 	}
+}
+
+// ends says that op, which is in flight, has come to its end on the Kustomization there is. That is rest too: what the
+// status says then is the operation's own doing, whether or not the trigger may hold at that moment.
+func (s Seen) ends(op *v1alpha1.Operation) bool {
+	return op != nil && op.Token == s.Trigger.Status.Operation.Token && op.Phase.Final() && s.Kustomization != nil && string(s.Kustomization.UID) == op.ApplierUID
 }
 
 // bounded returns a copy of h with a message that the status takes; nil stays nil.
@@ -112,8 +125,8 @@ func (s Seen) ready(r report) claim {
 	}
 	if !s.specApplied(r) {
 		return claim{metav1.ConditionFalse, v1alpha1.ReasonSpecNotApplied, fmt.Sprintf(
-			"the spec of Kustomization %s changed, and no operation has applied it; the next one will, or: kubectl annotate --overwrite fluxtrigger %s %s=now",
-			s.applier(), s.Trigger.Name, v1alpha1.RequestedAtAnnotation)}
+			"the spec of Kustomization %s changed, and no operation has applied it; the next one will, or: kubectl -n %s annotate --overwrite fluxtrigger %s %s=\"$(date)\"",
+			s.applier(), s.Trigger.Namespace, s.Trigger.Name, v1alpha1.RequestedAtAnnotation)}
 	}
 	return claim{metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "Kustomization " + s.applier() + " is held"}
 }
