@@ -50,7 +50,7 @@ type Worker struct {
 	inbox    []Event
 	bytes    int64         // of edits in the inbox and in the state
 	room     chan struct{} // closed and replaced when bytes shrinks
-	known    map[types.NamespacedName]bool
+	known    map[types.NamespacedName]TargetSettings
 	snapshot Snapshot
 	stopped  bool
 }
@@ -76,7 +76,7 @@ func New(opts Options) *Worker {
 		opts.Prefix = rand.Text()
 	}
 	w := &Worker{
-		opts: opts, wake: make(chan struct{}, 1), room: make(chan struct{}), known: map[types.NamespacedName]bool{},
+		opts: opts, wake: make(chan struct{}, 1), room: make(chan struct{}), known: map[types.NamespacedName]TargetSettings{},
 		snapshot: Snapshot{Targets: map[types.NamespacedName]TargetState{}},
 	}
 	w.perform = w.performOn(opts.Repository)
@@ -101,7 +101,7 @@ func (w *Worker) Submit(ctx context.Context, e Edit) error {
 		case w.stopped:
 			w.mu.Unlock()
 			return ErrStopped
-		case !w.known[e.Target]:
+		case !w.knows(e.Target):
 			w.mu.Unlock()
 			return fmt.Errorf("%s: %w", e.Target, ErrUnknownTarget)
 		case w.bytes == 0 || w.bytes+size <= w.opts.MaxBytes:
@@ -122,11 +122,20 @@ func (w *Worker) Submit(ctx context.Context, e Edit) error {
 	}
 }
 
-// SetTarget makes a target write to this branch, or changes how.
+// knows says that the target is set. The caller holds the lock.
+func (w *Worker) knows(name types.NamespacedName) bool {
+	_, ok := w.known[name]
+	return ok
+}
+
+// SetTarget makes a target write to this branch, or changes how. To set what is so already does nothing.
 func (w *Worker) SetTarget(name types.NamespacedName, settings TargetSettings) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.known[name] = true
+	if is, ok := w.known[name]; ok && is == settings {
+		return // or whoever sets what they find when they are told of a change would be told again, for ever
+	}
+	w.known[name] = settings
 	w.post(TargetSet{Now: w.now(), Target: name, Settings: settings})
 }
 
@@ -147,7 +156,7 @@ type repositorySet struct {
 func (w *Worker) RemoveTarget(name types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.known[name] {
+	if w.knows(name) {
 		delete(w.known, name)
 		w.post(TargetRemoved{Now: w.now(), Target: name})
 	}
