@@ -11,6 +11,10 @@ const (
 	// recheckRefused is how often a refusal is looked at again when no watch tells of its cure.
 	recheckRefused = time.Minute
 
+	// recheckBusy is how often it is looked whether a source is in use still: who was about to record an operation on it may
+	// have thought better of it, of which no watch tells.
+	recheckBusy = 10 * time.Second
+
 	// startDeadline is how long a resumed Kustomization may stay without a run; then it is suspended again.
 	startDeadline = 5 * time.Minute
 
@@ -41,7 +45,7 @@ func Decide(s Seen) Action {
 	switch {
 	case s.inFlight():
 		return s.follow()
-	case s.Kustomization != nil && !s.Kustomization.DeletionTimestamp.IsZero() && s.marked():
+	case s.Kustomization != nil && !s.Kustomization.DeletionTimestamp.IsZero() && s.marked() && !s.pastRelease():
 		return s.deletion()
 	case s.leaving():
 		return s.leave()
@@ -74,10 +78,14 @@ func (s Seen) standBy() (act Action, wait bool) {
 	case at != nil:
 		act.Recheck = unwatched - s.since(*at)
 		return act, act.Recheck > 0
-	case !s.inFlight(), op.Origin == v1alpha1.OriginDeletion, op.StartedAt == nil, !ResumedByUs(s.Trigger, s.Kustomization):
+	case !s.inFlight(), op.Origin == v1alpha1.OriginDeletion, !ResumedByUs(s.Trigger, s.Kustomization):
 		return act, true
 	}
-	if act.Recheck = startDeadline + unwatched - s.since(*op.StartedAt); act.Recheck <= 0 {
+	bound := startDeadline + unwatched
+	if op.FreezeToken != "" {
+		bound += s.Kustomization.GetTimeout() // whoever follows it lets its health checks end
+	}
+	if act.Recheck = bound - s.since(resumedAt(op)); act.Recheck <= 0 {
 		act.Verb, act.Token, act.Recheck = Suspend, s.FreshToken, 0
 	}
 	return act, true

@@ -22,7 +22,6 @@ func (s Seen) deletion() Action {
 		Commit:      CommitOf(s.Kustomization.Status.LastAppliedRevision),
 		Token:       s.FreshToken,
 		ApplierUID:  string(s.Kustomization.UID),
-		SourceRef:   SourceOf(s.Kustomization).String(),
 		Controller:  s.Controller.Leader,
 		Before:      BaselineOf(s.Kustomization),
 		RequestedAt: instant(s.Now),
@@ -56,6 +55,8 @@ func (s Seen) followDeletion(op v1alpha1.Operation) Action {
 	switch {
 	case k == nil || string(k.UID) != op.ApplierUID:
 		return s.finish(op)
+	case s.pastRelease():
+		return s.abandonForRelease(op)
 	case k.Spec.Suspend || requested(k) != op.Token:
 		if op.StartedAt == nil {
 			at := instant(s.Now)

@@ -74,6 +74,9 @@ func (s Seen) takenBack() *Event {
 // is the only one it can speak of.
 func judgeExternal(op *v1alpha1.Operation, s Seen) Verdict {
 	k := s.Kustomization
+	if !traces(op.Before, k) {
+		return failed(v1alpha1.ReasonNothingRan, "%s resumed it, and it was suspended again before anything ran", op.By)
+	}
 	op.Commit = CommitOf(k.Status.LastAppliedRevision)
 	now := BaselineOf(k)
 	if r := apimeta.FindStatusCondition(k.Status.Conditions, meta.ReadyCondition); r == nil || r.Status != metav1.ConditionTrue ||

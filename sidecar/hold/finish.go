@@ -40,7 +40,7 @@ func (s Seen) finish(op v1alpha1.Operation) Action {
 func (s Seen) judge(op *v1alpha1.Operation) Verdict {
 	gone := s.Kustomization == nil || string(s.Kustomization.UID) != op.ApplierUID
 	switch {
-	case op.Origin == v1alpha1.OriginDeletion:
+	case op.Origin == v1alpha1.OriginDeletion && op.Abandoned == "":
 		return Verdict{v1alpha1.OperationSucceeded, v1alpha1.ReasonApplierDeleted, "the Kustomization is deleted"}
 	case gone && s.Kustomization == nil:
 		return failed(v1alpha1.ReasonApplierNotFound, "Kustomization %s was deleted before the operation ended", s.applier())
@@ -61,6 +61,9 @@ func (s Seen) judge(op *v1alpha1.Operation) Verdict {
 func (s Seen) neverRan(op v1alpha1.Operation) (Action, bool) {
 	k := s.Kustomization
 	external := op.Origin == v1alpha1.OriginExternal
+	if external && applies(op.By) {
+		return Action{}, false // it stays in the history, so that it is seen when they do it again
+	}
 	if k == nil || string(k.UID) != op.ApplierUID || op.Origin == v1alpha1.OriginDeletion || op.Abandoned != "" ||
 		!external && op.StartedAt != nil || traces(op.Before, k) {
 		return Action{}, false
@@ -79,7 +82,9 @@ func (s Seen) withdraw(op v1alpha1.Operation, o v1alpha1.RequestOutcome, why str
 		before = &h[0]
 	}
 	r := s.reportOn(before)
-	r.handle(op, v1alpha1.HandledRequest{ID: op.RequestID, Outcome: o, Message: why})
+	if op.Origin != v1alpha1.OriginManual || o != v1alpha1.OutcomeStale { // who asks for the tip is served by the next one
+		r.handle(op, v1alpha1.HandledRequest{ID: op.RequestID, Outcome: o, Message: why})
+	}
 	return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(r)}
 }
 
@@ -102,7 +107,7 @@ func (s Seen) tellVerdict(op v1alpha1.Operation, v Verdict) *Event {
 		return nil // who resumed it was told when it was found
 	case v.Phase == v1alpha1.OperationSucceeded:
 		return &Event{Reason: v1alpha1.ReasonApplied, Message: fmt.Sprintf("Kustomization %s: %s (%s)", s.applier(), v.Message, why(op))}
-	case len(h) > 0 && h[0].Phase == v1alpha1.OperationFailed && op.Abandoned == "":
+	case len(h) > 0 && h[0].Phase == v1alpha1.OperationFailed && h[0].Origin != v1alpha1.OriginExternal && op.Abandoned == "":
 		return nil
 	}
 	return &Event{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
@@ -43,7 +45,8 @@ func (s Seen) resume(op v1alpha1.Operation) Action {
 	switch why := s.whyNot(op); {
 	case !s.suspendedByUs():
 		return s.settle(op) // a part of the hold was taken away since the record, so something may have run
-	case !s.held():
+	case !s.held() && s.since(op.RequestedAt) < resolveDeadline:
+		op.Message = "recorded; waiting for kustomize-controller to handle the token on the Kustomization"
 		return s.waitOn(op)
 	case traces(op.Before, s.Kustomization), why != nil:
 		return s.settle(op)
@@ -71,6 +74,8 @@ func (s Seen) whyNot(op v1alpha1.Operation) *v1alpha1.HandledRequest {
 		a.Outcome, a.Message = v1alpha1.OutcomeStale, "the source went on to "+artifactRevision(s.GitRepository)
 	case op.SpecDigest != "" && op.SpecDigest != SpecDigest(s.Kustomization):
 		a.Outcome, a.Message = v1alpha1.OutcomeRequestFailed, "the spec of the Kustomization changed after the operation was recorded"
+	case s.since(op.RequestedAt) >= resolveDeadline:
+		a.Outcome, a.Message = v1alpha1.OutcomeRequestFailed, fmt.Sprintf("it could not be resumed within %s of its record; see the logs of kustomize-controller and source-controller", resolveDeadline)
 	default:
 		return nil
 	}
@@ -94,7 +99,7 @@ func (s Seen) running(op v1alpha1.Operation) Action {
 	}
 	left := startDeadline - s.since(*op.StartedAt)
 	op.Message = "resumed; waiting for kustomize-controller to start"
-	if op.FreezeToken != "" {
+	if op.FreezeToken != "" && (left > 0 || started(&op, s.Kustomization)) {
 		op.Message = "resumed with its source frozen; waiting for kustomize-controller to end the run"
 		if act, late := s.unresolved(op); late {
 			return act
@@ -121,9 +126,13 @@ func (s Seen) over(op v1alpha1.Operation) bool {
 // settle suspends what the operation resumed, with a token of its own: at the start of the run, at the deadline, and again
 // whenever that suspend is not the newest word on the Kustomization.
 func (s Seen) settle(op v1alpha1.Operation) Action {
-	op.Phase = v1alpha1.OperationSettling
+	if op.Phase != v1alpha1.OperationUnresolved {
+		op.Phase = v1alpha1.OperationSettling
+	}
 	op.SuspendToken = s.FreshToken
-	op.Controller = s.Controller.Leader
+	if s.Controller.LedFor >= s.Controller.Lease {
+		op.Controller = s.Controller.Leader // until then the one before may be in the middle of what it began
+	}
 	op.Message = "suspended; waiting for kustomize-controller to end the run and handle that"
 	act := Action{Verb: Suspend, Token: s.FreshToken, Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op))}
 	if s.resumedElsewhere() {
@@ -190,11 +199,15 @@ func (s Seen) followUp(op v1alpha1.Operation) time.Duration {
 // unfollowed says that a resumed Kustomization has been on its own for too long: no holder followed the operation, and what
 // ran meanwhile need not be the operation's commit alone.
 func (s Seen) unfollowed(op v1alpha1.Operation) bool {
-	at := op.RequestedAt
+	return !s.Followed && s.since(resumedAt(&op)) >= unwatched
+}
+
+// resumedAt returns when op was resumed; where that was not written down, when it was recorded.
+func resumedAt(op *v1alpha1.Operation) metav1.Time {
 	if op.StartedAt != nil {
-		at = *op.StartedAt
+		return *op.StartedAt
 	}
-	return !s.Followed && s.since(at) >= unwatched
+	return op.RequestedAt
 }
 
 func (s Seen) tellUnfollowed(op v1alpha1.Operation) *Event {

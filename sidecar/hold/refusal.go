@@ -2,6 +2,7 @@ package hold
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -112,6 +113,9 @@ func (s Seen) contested() bool {
 	h := s.Trigger.Status.History
 	return len(h) > 0 && h[0].Origin == v1alpha1.OriginExternal && h[0].By == resumer(k) && h[0].FinishedAt != nil && s.since(*h[0].FinishedAt) < retakeAfter
 }
+
+// applies says that a resume was by a manager that has the field in a file of its own, in the words of resumer.
+func applies(by string) bool { return strings.HasSuffix(by, "(Apply)") }
 
 // saidConfigured says that the status names r already as what is wrong.
 func (s Seen) saidConfigured(r v1alpha1.Reason) bool {

@@ -12,7 +12,9 @@ import (
 func (s Seen) leave() Action {
 	r := s.report()
 	r.reject(s.pending(), s.whyLeaving())
-	switch {
+	switch k := s.Kustomization; {
+	case s.marked() && !k.DeletionTimestamp.IsZero() && s.Trigger.Spec.OnDelete == v1alpha1.OnDeleteOrphan:
+		return s.letGo("it is being deleted and kept suspended by spec.onDelete: Orphan, and kustomize-controller does not let it go")
 	case s.marked():
 		return s.release(r)
 	case s.adopted():
@@ -43,10 +45,13 @@ func (s Seen) whyLeaving() string {
 	return "this trigger is being deleted"
 }
 
-// leavingSince returns since when the trigger is known to be leaving; nil: it is not.
+// leavingSince returns since when the trigger is known to be leaving; nil: it is not, or nobody has noted it yet.
 func (s Seen) leavingSince() *metav1.Time {
-	if at := s.Trigger.DeletionTimestamp; at != nil {
+	switch at := s.Trigger.DeletionTimestamp; {
+	case at != nil:
 		return at
+	case !s.leaving():
+		return nil
 	}
 	return s.Trigger.Status.ReleasingSince
 }

@@ -42,7 +42,7 @@ func (s Seen) pending() *v1alpha1.ApplyRequest {
 // next returns what to serve now, or nil. A person's word goes first.
 func (s Seen) next() *ask {
 	st := s.Trigger.Status
-	if id := manualID(s.Trigger.Annotations[v1alpha1.RequestedAtAnnotation]); id != "" &&
+	if id := s.manualID(s.Trigger.Annotations[v1alpha1.RequestedAtAnnotation]); id != "" &&
 		(st.LastHandledManual == nil || st.LastHandledManual.ID != id) {
 		return &ask{id: id, origin: v1alpha1.OriginManual, reason: v1alpha1.ApplyManual, tip: true}
 	}
@@ -53,12 +53,12 @@ func (s Seen) next() *ask {
 }
 
 // manualID returns the id of what a value of the annotation asks for; empty for no value. The value is anybody's text of
-// any length, so only its digest is used.
-func manualID(value string) string {
+// any length, so only its digest is used. Two triggers with the same value ask for two things: each its own fetch.
+func (s Seen) manualID(value string) string {
 	if value == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(value))
+	sum := sha256.Sum256([]byte(string(s.Trigger.UID) + "/" + value))
 	return "manual-" + hex.EncodeToString(sum[:8])
 }
 
@@ -70,7 +70,7 @@ func (s Seen) serve() Action {
 	if a == nil {
 		return Action{Reason: v1alpha1.ReasonSuspended, Status: s.status(s.report())}
 	}
-	if old := s.ranBefore(a.id); old != nil {
+	if old := s.ranBefore(a.id); old != nil && a.origin == v1alpha1.OriginRequest { // a person may take up an old value again
 		r := s.report()
 		r.answer(*old)
 		return Action{Reason: v1alpha1.ReasonSuspended, Status: s.status(r)}
@@ -81,7 +81,7 @@ func (s Seen) serve() Action {
 	if s.SourceBusy != "" {
 		r := s.report()
 		r.progress = fmt.Sprintf("waiting for the operation of FluxTrigger %s, which uses the same GitRepository", s.SourceBusy)
-		return Action{Reason: v1alpha1.ReasonProgressing, Status: s.status(r)}
+		return Action{Reason: v1alpha1.ReasonProgressing, Status: s.status(r), Recheck: recheckBusy}
 	}
 	there := CommitOf(artifactRevision(s.GitRepository))
 	if a.tip && s.GitRepository.Status.LastHandledReconcileAt == fetchPrefix+a.id && s.notFetched(a).Outcome == v1alpha1.OutcomeStale {

@@ -129,7 +129,7 @@ func (s Seen) resumedElsewhere() bool {
 	case k == nil || ownership.Suspend(k):
 		return false
 	case !k.Spec.Suspend:
-		return s.heldByUs() || s.wasHeld()
+		return s.heldByUs() || s.wasHeld() && ownership.Holder(k) == "" // another trigger's is for that one to take back
 	case s.inFlight() && s.Trigger.Status.Operation.SuspendToken == "":
 		return false // we may have resumed it ourselves, and they only suspended it
 	}
@@ -145,7 +145,7 @@ func (s Seen) marked() bool {
 	if by := ownership.Holder(k); by != "" {
 		return by == s.HeldBy()
 	}
-	return ownership.Suspend(k) || ownership.Finalized(k)
+	return (s.adopted() || s.wasHeld()) && (ownership.Suspend(k) || ownership.Finalized(k))
 }
 
 // requested returns the newest token on the Kustomization.
