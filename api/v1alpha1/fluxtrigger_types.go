@@ -250,8 +250,9 @@ type Operation struct {
 	// +optional
 	Abandoned Reason `json:"abandoned,omitempty"`
 
-	// Before is what the Kustomization's status said before the resume.
-	Before Baseline `json:"before"`
+	// Before is what the Kustomization's status said before the resume. Absent: nothing, because nothing had ever run.
+	// +optional
+	Before Baseline `json:"before,omitzero"`
 
 	// AppliedRevision is what the controller says it applied last, read after the suspend was handled.
 	// +optional
