@@ -8,6 +8,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -70,6 +71,14 @@ func kustomization(name, by string) *kustomizev1.Kustomization {
 	}
 }
 
+// frozen is a GitRepository that manager suspended.
+func frozen(name, manager string) *sourcev1.GitRepository {
+	return &sourcev1.GitRepository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: name, UID: "g", ManagedFields: fields(manager, `{"f:spec":{"f:suspend":{}}}`)},
+		Spec:       sourcev1.GitRepositorySpec{Suspend: true},
+	}
+}
+
 func trigger(name, uid, holds string) *v1alpha1.FluxTrigger {
 	return &v1alpha1.FluxTrigger{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID(uid)},
@@ -81,7 +90,7 @@ func trigger(name, uid, holds string) *v1alpha1.FluxTrigger {
 func reaching(t *testing.T, funcs interceptor.Funcs, objs ...client.Object) *releaser {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, kustomizev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, kustomizev1.AddToScheme, sourcev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +112,7 @@ func TestAllFindsEveryTriggerAndWhatTriggersThatAreGoneLeftBehind(t *testing.T) 
 	forged := kustomization("forged", "here/gone")
 	forged.ManagedFields[0].Manager = "somebody"
 	r := reaching(t, interceptor.Funcs{}, kubeSystem, trigger("app", "t1", "app"),
-		kustomization("app", "here/t1"), kustomization("left", "here/gone"), kustomization("far", "there/t9"), bare, forged,
+		kustomization("app", "here/t1"), kustomization("left", "here/gone"), kustomization("far", "there/t9"), bare, forged, frozen("theirs", "somebody"), frozen("app", "holdfast"),
 		&kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: "free"}, Spec: kustomizev1.KustomizationSpec{Suspend: true}})
 	work, err := r.everything(t.Context())
 	if err != nil {
@@ -115,8 +124,9 @@ func TestAllFindsEveryTriggerAndWhatTriggersThatAreGoneLeftBehind(t *testing.T) 
 Kustomization flux-system/bare: would be handed back; its trigger is gone
 Kustomization flux-system/far: cannot be handed back: it is held from another cluster, whose kube-system has uid there; run this there
 Kustomization flux-system/left: would be handed back; its trigger is gone
+GitRepository flux-system/app: would be handed back; its trigger is gone
 `
-	if out.String() != want || err == nil || !strings.Contains(err.Error(), "1 of 4") {
+	if out.String() != want || err == nil || !strings.Contains(err.Error(), "1 of 5") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }
@@ -169,6 +179,29 @@ func TestAnInterruptionEndsTheWait(t *testing.T) {
 	_, err := r.handBack(ctx, held{kustomization: client.ObjectKey{Namespace: "flux-system", Name: "left"}, triggerUID: "gone"})
 	if err == nil || !strings.Contains(err.Error(), "run this again") {
 		t.Errorf("it ends with %v", err)
+	}
+}
+
+// thawing is an applier that lets a source go so thoroughly that nothing of it is left.
+type thawing struct {
+	applier.Applier
+	client client.Client
+}
+
+func (a thawing) Thaw(ctx context.Context, source applier.Target) error {
+	return a.client.Delete(ctx, &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Name, UID: source.UID}})
+}
+
+func TestASourceThatIsFrozenIsLetGo(t *testing.T) {
+	r := reaching(t, interceptor.Funcs{}, frozen("app", "holdfast"))
+	r.applier = thawing{client: r.client}
+	work, err := r.frozen(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := r.handBackAll(t.Context(), &out, work); err != nil || !strings.HasSuffix(out.String(), "is no longer kept from fetching\n") {
+		t.Errorf("%v, %q", err, out.String())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,31 +19,47 @@ import (
 	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
-// held is one thing to hand back: a trigger with its Kustomization, or a Kustomization whose trigger is gone.
+// Resources, as permissions name them.
+const (
+	triggers       = "fluxtriggers.holdfast.dev"
+	kustomizations = "kustomizations.kustomize.toolkit.fluxcd.io"
+	sources        = "gitrepositories.source.toolkit.fluxcd.io"
+)
+
+// held is one thing to hand back: a trigger with its Kustomization, or a Kustomization or a frozen GitRepository whose
+// trigger is gone.
 type held struct {
 	trigger       types.NamespacedName // empty: it is gone
 	triggerUID    types.UID
-	orphan        bool // spec.onDelete: Orphan
-	kustomization types.NamespacedName
-	err           error // why it cannot be handed back
+	orphan        bool                 // spec.onDelete: Orphan
+	kustomization types.NamespacedName // empty: there is only a source
+	source        types.NamespacedName // the GitRepository that may be frozen; empty: none
+	err           error                // why it cannot be handed back
 }
 
 // String names it for a person, as the line about it begins.
 func (h held) String() string {
-	if h.trigger.Name == "" {
+	switch {
+	case h.trigger.Name != "":
+		return "FluxTrigger " + h.trigger.String()
+	case h.kustomization.Name != "":
 		return "Kustomization " + h.kustomization.String()
 	}
-	return "FluxTrigger " + h.trigger.String()
+	return "GitRepository " + h.source.String()
 }
 
 func heldBy(t *v1alpha1.FluxTrigger) held {
 	ref := t.Spec.KustomizationRef
-	return held{
+	h := held{
 		trigger:       client.ObjectKeyFromObject(t),
 		triggerUID:    t.UID,
 		orphan:        t.Spec.OnDelete == v1alpha1.OnDeleteOrphan,
 		kustomization: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name},
 	}
+	if op := t.Status.Operation; op != nil && op.FreezeToken != "" {
+		h.source.Namespace, h.source.Name, _ = strings.Cut(op.SourceRef, "/")
+	}
+	return h
 }
 
 // named returns what the triggers of these names hold. One that cannot be read says why, and keeps no other from being
@@ -60,7 +77,7 @@ func (r *releaser) named(ctx context.Context, args []string) ([]held, error) {
 			work = append(work, held{trigger: name, err: errors.New("there is none of that name; " +
 				"a Kustomization that a trigger left behind is found with holdfast release --all")})
 		case err != nil:
-			work = append(work, held{trigger: name, err: advise("get", "fluxtriggers.holdfast.dev", name.Namespace, err)})
+			work = append(work, held{trigger: name, err: advise("get", triggers, name.Namespace, err)})
 		default:
 			work = append(work, heldBy(&t))
 		}
@@ -70,20 +87,20 @@ func (r *releaser) named(ctx context.Context, args []string) ([]held, error) {
 
 // everything returns what any trigger holds, and each Kustomization that still carries a hold whose trigger is gone.
 func (r *releaser) everything(ctx context.Context) ([]held, error) {
-	var triggers v1alpha1.FluxTriggerList
-	if err := r.client.List(ctx, &triggers); err != nil && !gone(err) {
-		return nil, advise("list", "fluxtriggers.holdfast.dev", "", err)
+	var listed v1alpha1.FluxTriggerList
+	if err := r.client.List(ctx, &listed); err != nil && !gone(err) {
+		return nil, advise("list", triggers, "", err)
 	}
 	var work []held
 	named, known := map[types.NamespacedName]bool{}, map[string]bool{}
-	for i := range triggers.Items {
-		h := heldBy(&triggers.Items[i])
+	for i := range listed.Items {
+		h := heldBy(&listed.Items[i])
 		work = append(work, h)
 		named[h.kustomization], known[string(h.triggerUID)] = true, true
 	}
 	var all kustomizev1.KustomizationList
 	if err := r.client.List(ctx, &all); err != nil && !gone(err) {
-		return nil, advise("list", "kustomizations.kustomize.toolkit.fluxcd.io", "", err)
+		return nil, advise("list", kustomizations, "", err)
 	}
 	cluster := ""
 	for i := range all.Items {
@@ -106,6 +123,25 @@ func (r *releaser) everything(ctx context.Context) ([]held, error) {
 			h.err = fmt.Errorf("it is held from another cluster, whose kube-system has uid %s; run this there", of)
 		}
 		work = append(work, h)
+	}
+	return r.frozen(ctx, work)
+}
+
+// frozen returns work and each GitRepository that a holder froze for an operation of a trigger that is gone.
+func (r *releaser) frozen(ctx context.Context, work []held) ([]held, error) {
+	known := map[types.NamespacedName]bool{}
+	for _, h := range work {
+		known[h.source] = true
+	}
+	var all sourcev1.GitRepositoryList
+	if err := r.client.List(ctx, &all); err != nil && !gone(err) {
+		return nil, advise("list", sources, "", err)
+	}
+	for i := range all.Items {
+		g := &all.Items[i]
+		if name := client.ObjectKeyFromObject(g); ownership.Suspend(g) && !known[name] {
+			work = append(work, held{source: name})
+		}
 	}
 	return work, nil
 }

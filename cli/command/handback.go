@@ -10,6 +10,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -153,16 +154,19 @@ func (r *releaser) observe(ctx context.Context, p *progress) (release.Seen, erro
 		var t v1alpha1.FluxTrigger
 		switch err := r.client.Get(ctx, p.trigger, &t); {
 		case err != nil && !gone(err):
-			return s, advise("get", "fluxtriggers.holdfast.dev", p.trigger.Namespace, err)
+			return s, advise("get", triggers, p.trigger.Namespace, err)
 		case err == nil && t.UID == p.triggerUID:
 			s.Trigger = &t
 			p.watch(&t, s.Now)
 		}
 	}
+	if err := r.observeSource(ctx, p, &s); err != nil || p.kustomization.Name == "" {
+		return s, err
+	}
 	var k kustomizev1.Kustomization
 	switch err := r.client.Get(ctx, p.kustomization, &k); {
 	case err != nil && !gone(err):
-		return s, advise("get", "kustomizations.kustomize.toolkit.fluxcd.io", p.kustomization.Namespace, err)
+		return s, advise("get", kustomizations, p.kustomization.Namespace, err)
 	case err == nil:
 		s.Kustomization = &k
 		p.marked = p.marked || release.Carries(&k)
@@ -170,6 +174,21 @@ func (r *releaser) observe(ctx context.Context, p *progress) (release.Seen, erro
 	s.DeletedAt, s.Moved, s.Deadline = p.deletedAt, p.moved, p.deletedAt.Add(r.timeout)
 	s.SuspendedAt, s.Token = p.suspendedAt, p.token
 	return s, nil
+}
+
+// observeSource reads the GitRepository that may be frozen.
+func (r *releaser) observeSource(ctx context.Context, p *progress, s *release.Seen) error {
+	if p.source.Name == "" {
+		return nil
+	}
+	var g sourcev1.GitRepository
+	switch err := r.client.Get(ctx, p.source, &g); {
+	case err != nil && !gone(err):
+		return advise("get", sources, p.source.Namespace, err)
+	case err == nil:
+		s.Source = &g
+	}
+	return nil
 }
 
 // watch notes when a trigger is being deleted, and whether somebody changes it after that.
@@ -186,6 +205,8 @@ func (p *progress) watch(t *v1alpha1.FluxTrigger, now time.Time) {
 // summary says how the Kustomization is left, and by whom.
 func (p *progress) summary(s release.Seen) string {
 	switch {
+	case p.kustomization.Name == "":
+		return fmt.Sprintf("GitRepository %s is no longer kept from fetching", p.source)
 	case !p.marked:
 		return fmt.Sprintf("deleted; it did not hold Kustomization %s", p.kustomization)
 	case p.alone || p.trigger.Name == "":
@@ -197,10 +218,10 @@ func (p *progress) summary(s release.Seen) string {
 // perform takes the step.
 func (r *releaser) perform(ctx context.Context, p *progress, s release.Seen, act release.Action) error {
 	var err error
-	verb, resource, namespace := "patch", "kustomizations.kustomize.toolkit.fluxcd.io", p.kustomization.Namespace
+	verb, resource, namespace := "patch", kustomizations, p.kustomization.Namespace
 	switch act.Verb {
 	case release.Delete:
-		verb, resource, namespace = "delete", "fluxtriggers.holdfast.dev", p.trigger.Namespace
+		verb, resource, namespace = "delete", triggers, p.trigger.Namespace
 		err = client.IgnoreNotFound(r.client.Delete(ctx, s.Trigger, client.Preconditions{UID: &s.Trigger.UID}))
 	case release.Suspend:
 		token := "release-" + rand.Text()
@@ -213,8 +234,11 @@ func (r *releaser) perform(ctx context.Context, p *progress, s release.Seen, act
 	case release.GiveUp:
 		p.alone = true
 		err = r.applier.GiveUp(ctx, target(s.Kustomization))
+	case release.Thaw:
+		resource, namespace = sources, p.source.Namespace
+		err = r.applier.Thaw(ctx, target(s.Source))
 	case release.LetGo:
-		resource, namespace = "fluxtriggers.holdfast.dev", p.trigger.Namespace
+		resource, namespace = triggers, p.trigger.Namespace
 		err = r.letGo(ctx, s.Trigger)
 	case release.Wait, release.Done, release.Stop:
 	}
@@ -232,7 +256,7 @@ func (r *releaser) letGo(ctx context.Context, t *v1alpha1.FluxTrigger) error {
 	return r.client.Patch(ctx, next, patch, client.FieldOwner(v1alpha1.HolderFieldManager))
 }
 
-// target names the Kustomization that was read, and no other of its name.
+// target names the object that was read, and no other of its name.
 func target(k metav1.Object) applier.Target {
 	return applier.Target{NamespacedName: types.NamespacedName{Namespace: k.GetNamespace(), Name: k.GetName()}, UID: k.GetUID()}
 }

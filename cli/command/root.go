@@ -7,6 +7,7 @@ import (
 	"io"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,7 +75,7 @@ func (c cluster) client() (client.Client, error) {
 	}
 	config.QPS = -1 // the API server's own fairness decides
 	scheme := runtime.NewScheme()
-	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), kustomizev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), kustomizev1.AddToScheme(scheme), sourcev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register kinds: %w", err)
 	}
 	found, err := client.New(config, client.Options{Scheme: scheme})

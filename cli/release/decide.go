@@ -7,6 +7,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/internal/ownership"
@@ -29,6 +30,7 @@ const (
 	Suspend Verb = "suspend the Kustomization"
 	Release Verb = "resume the Kustomization and give it up"
 	GiveUp  Verb = "give the Kustomization up"
+	Thaw    Verb = "let the GitRepository go"
 	LetGo   Verb = "take the finalizer off the trigger"
 	Done    Verb = "done"
 	Stop    Verb = "stop" // it cannot go on; Why says what a person can do
@@ -47,6 +49,7 @@ type Seen struct {
 	TriggerUID    string                     // of the trigger, also when that is gone; empty: any that is gone
 	Orphan        bool                       // the trigger says, or said, spec.onDelete: Orphan
 	Kustomization *kustomizev1.Kustomization // nil: it is gone
+	Source        *sourcev1.GitRepository    // one that may be frozen for an operation; nil: none
 
 	DeletedAt time.Time // when this run saw the trigger being deleted first
 	Moved     bool      // the trigger has changed since, and not by this run: a holder is at it
@@ -60,12 +63,14 @@ type Seen struct {
 func Decide(s Seen) Action {
 	t, k := s.Trigger, s.Kustomization
 	switch {
-	case t == nil && !s.marked():
+	case t == nil && !s.marked() && !s.frozen():
 		return Action{Verb: Done}
 	case t != nil && t.DeletionTimestamp.IsZero():
 		return Action{Verb: Delete}
 	case t != nil && s.holderMayAct():
 		return Action{}
+	case s.frozen():
+		return Action{Verb: Thaw}
 	case !s.marked():
 		return s.letGo()
 	case s.Orphan && !k.DeletionTimestamp.IsZero():
@@ -96,6 +101,9 @@ func (s Seen) marked() bool {
 func Carries(k *kustomizev1.Kustomization) bool {
 	return ownership.Holder(k) != "" || ownership.Suspend(k) || ownership.Finalized(k)
 }
+
+// frozen says that a holder keeps the source from fetching, for an operation that nobody follows now.
+func (s Seen) frozen() bool { return s.Source != nil && ownership.Suspend(s.Source) }
 
 // holderMayAct says that it is the holder's turn: for a moment, to show that there is one; then until the deadline.
 func (s Seen) holderMayAct() bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -51,6 +52,15 @@ func resumed(s *Seen)         { s.Kustomization.Spec.Suspend = false }
 
 // clean has nothing of a hold.
 func clean(s *Seen) { s.Kustomization = &kustomizev1.Kustomization{} }
+
+// frozen has a source that manager suspended.
+func frozen(manager string) func(*Seen) {
+	return func(s *Seen) {
+		s.Source = &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{
+			ManagedFields: []metav1.ManagedFieldsEntry{owned(manager, metav1.ManagedFieldsOperationApply, `{"f:spec":{"f:suspend":{}}}`)},
+		}}
+	}
+}
 
 func heldBy(by string) func(*Seen) {
 	return func(s *Seen) { s.Kustomization.Annotations[v1alpha1.HeldByAnnotation] = by }
@@ -111,6 +121,9 @@ func TestDecide(t *testing.T) {
 		{"until Flux has let go of it", leaving(deleted(ours), orphans), GiveUp, ""},
 		{"which takes a controller", leaving(deleted(flux, ours), orphans, func(s *Seen) { s.Deadline = noon }), Stop, "kustomize-controller"},
 		{"what shall stay when it is deleted is resumed when it is not", leaving(orphans), Release, ""},
+		{"lets a source go that was frozen for an operation", leaving(frozen("holdfast")), Thaw, ""},
+		{"also when nothing else is left", leaving(noTrigger, noKustomization, frozen("holdfast")), Thaw, ""},
+		{"not one that somebody else suspended", leaving(frozen("somebody")), Release, ""},
 		{"is done when both are gone", leaving(noTrigger, noKustomization), Done, ""},
 		{"is done when nothing is held by it", leaving(noTrigger, clean), Done, ""},
 		{"hands back what a trigger left behind", leaving(noTrigger), Release, ""},
