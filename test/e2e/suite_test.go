@@ -36,6 +36,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	// The world outlives the context of this node.
 	world, err = cluster.Start(context.WithoutCancel(ctx), cluster.Options{Out: GinkgoWriter})
 	Expect(err).NotTo(HaveOccurred())
+	_, err = command()
+	Expect(err).NotTo(HaveOccurred())
 	Expect(world.StartGitmirror(ctx)).To(Succeed())
 	Expect(world.StartHolder(ctx)).To(Succeed())
 }, NodeTimeout(40*time.Minute)) // a cold build of the control plane is most of it
