@@ -27,6 +27,7 @@ type Options struct {
 	Idle    time.Duration     // idleTimeout of the target
 	NoHold  bool              // leave out everything of Holdfast
 	NoApply bool              // the GitTarget names no trigger
+	Labels  map[string]string // of the Kustomization
 }
 
 // Team is one furnished team.
@@ -106,7 +107,7 @@ func (t *Team) flux() []client.Object {
 			},
 		},
 		&kustomizev1.Kustomization{
-			ObjectMeta: metav1.ObjectMeta{Namespace: cluster.FluxNamespace, Name: t.Name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: cluster.FluxNamespace, Name: t.Name, Labels: t.Labels},
 			Spec: kustomizev1.KustomizationSpec{
 				Path: "./" + t.Path, Interval: hour, Prune: true, TargetNamespace: t.Name,
 				SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: t.Name},
