@@ -105,6 +105,8 @@ func (s Seen) tellVerdict(op v1alpha1.Operation, v Verdict) *Event {
 	switch {
 	case op.Origin == v1alpha1.OriginExternal:
 		return nil // who resumed it was told when it was found
+	case v.Reason == v1alpha1.ReasonApplierDeleted:
+		return &Event{Warning: true, Reason: v1alpha1.ReasonApplierDeleted, Message: fmt.Sprintf("Kustomization %s was deleted while it was held, and is gone", s.applier())}
 	case v.Phase == v1alpha1.OperationSucceeded:
 		return &Event{Reason: v1alpha1.ReasonApplied, Message: fmt.Sprintf("Kustomization %s: %s (%s)", s.applier(), v.Message, why(op))}
 	case len(h) > 0 && h[0].Phase == v1alpha1.OperationFailed && h[0].Origin != v1alpha1.OriginExternal && op.Abandoned == "":
