@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/test/scene"
 )
 
-var _ = Describe("Somebody who wants a held Kustomization to apply unrecorded", Label("flux"), Serial, func() {
+var _ = Describe("Somebody who wants a held Kustomization to apply unrecorded", Label("flux", "attack"), Serial, func() {
 	It("is named also when they resumed it only for a moment nobody saw", storyBound, func(ctx SpecContext) { // B13
 		t := stillTeam(ctx, "attack-flap")
 		pushed(ctx, t, "debug")
@@ -91,37 +91,7 @@ var _ = Describe("Somebody who wants a held Kustomization to apply unrecorded", 
 	})
 })
 
-var _ = Describe("An operation of the holder", Label("flux"), Serial, func() {
-	It("applies nothing that is fetched while it runs", storyBound, func(ctx SpecContext) {
-		const objects, rounds = 100, 3
-		t := settledTeam(ctx, scene.Options{Name: "attack-early", Quiet: time.Hour, Files: scene.ConfigMaps("attack-early", objects, "0")})
-		push := func(rev string) string {
-			hash, err := world.Git.Commit(ctx, t.Name, "main", gitserver.Author{Name: "Bob", Email: cluster.Bob}, "Revision "+rev, scene.ConfigMaps(t.Name, objects, rev))
-			Expect(err).NotTo(HaveOccurred())
-			return hash
-		}
-		during := 0
-		for round := range rounds {
-			id := fmt.Sprintf("r%d", round)
-			approved := push(id)
-			fetched(ctx, t, approved)
-			ask(ctx, t, id, approved)
-			Expect(t.Await(ctx, "the run began", func(ctx context.Context) (bool, string, error) {
-				k, err := t.Kustomization(ctx)
-				return k.Status.LastAttemptedRevision == "main@sha1:"+approved, k.Status.LastAttemptedRevision, err
-			})).To(Succeed())
-			fetched(ctx, t, push("not asked for "+id))
-			if f, err := t.Trigger(ctx); err == nil && !f.Status.Operation.Phase.Final() {
-				during++
-			}
-			Expect(ends(ctx, t, id, v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + approved))
-			revs := kubectl(ctx, cluster.Admin, "-n", t.Name, "get", "configmap", "-l", "kustomize.toolkit.fluxcd.io/name="+t.Name, "-o", "jsonpath={.items[*].data.rev}")
-			Expect(revs).NotTo(ContainSubstring("not asked for"))
-		}
-		AddReportEntry("fetched during the run", fmt.Sprintf("%d of %d", during, rounds))
-		Expect(during).NotTo(BeZero())
-	})
-
+var _ = Describe("An operation of the holder", Label("flux", "attack"), Serial, func() {
 	It("says which revision ran when the source went on before the start", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "attack-gap")
 		_, begin := resumed(ctx, t, "debug")
@@ -204,7 +174,7 @@ var _ = Describe("An operation of the holder", Label("flux"), Serial, func() {
 	})
 })
 
-var _ = Describe("A crash in an operation", Label("flux"), Serial, func() {
+var _ = Describe("A crash in an operation", Label("flux", "attack"), Serial, func() {
 	It("of the holder between record and resume applies nothing that came since", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "attack-record")
 		commit := pushed(ctx, t, "debug")

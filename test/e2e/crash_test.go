@@ -112,7 +112,7 @@ func pruned(ctx context.Context, t *scene.Team) {
 var _ = Describe("A crash of kustomize-controller and of the holder in the middle of an apply", Label("flux"), Serial, func() {
 	// The next controller would try again at once what it finds resumed. The holder comes back before it, and suspends.
 	It("ends Failed with what Flux says, and the rest is not applied until it is asked for", storyBound, func(ctx SpecContext) { // B17
-		const objects = 200
+		const objects = 100
 		t := settledTeam(ctx, scene.Options{Name: "crash-apply", Quiet: time.Hour, Files: scene.ConfigMaps("crash-apply", objects, "0")})
 		commit := pushFiles(ctx, t, "All of them", scene.ConfigMaps(t.Name, objects, "1"))
 		applied := func() int {
