@@ -42,7 +42,7 @@ func TestTheStatusBodyHoldsAllTheHolderOwnsAndNothingElse(t *testing.T) {
 			}},
 			"operation": map[string]any{
 				"requestID": "r1", "origin": "Request", "phase": "Requested", "reason": "Publish", "commit": "c", "token": "t", "applierUID": "k",
-				"before": map[string]any{}, "requestedAt": "2026-03-01T10:00:00Z",
+				"requestedAt": "2026-03-01T10:00:00Z",
 			},
 		},
 	}
