@@ -52,6 +52,9 @@ type Action struct {
 	// Verb is performed first; the status is written only when it succeeded.
 	Verb Verb
 
+	// HeldBy is who holds from a Suspend on, as the held-by annotation says it; empty: this trigger.
+	HeldBy string
+
 	// Token is the requestedAt value that Suspend, Fetch, Freeze and Resume write.
 	Token string
 

@@ -16,7 +16,12 @@ func (s Seen) leave() Action {
 	case s.marked() && !k.DeletionTimestamp.IsZero() && s.Trigger.Spec.OnDelete == v1alpha1.OnDeleteOrphan:
 		return s.letGo("it is being deleted and kept suspended by spec.onDelete: Orphan, and kustomize-controller does not let it go")
 	case s.marked():
+		if heir := s.heir(); heir != nil {
+			return s.bequeath(*heir, r)
+		}
 		return s.release(r)
+	case s.bequeathed() && s.adopted() && !s.pastRelease():
+		return Action{Reason: v1alpha1.ReasonReleasing, Status: s.status(r)}
 	case s.adopted():
 		return Action{Verb: RemoveFinalizer, Reason: v1alpha1.ReasonReleased}
 	case s.unreferenced():
@@ -85,6 +90,10 @@ func Denied(s Seen, act Action, why string, forbidden bool) Action {
 	switch {
 	case s.pastRelease() && act.Verb != RemoveFinalizer:
 		return s.letGo(why)
+	case !forbidden && s.leaving() && !s.inFlight() && s.Trigger.Status.ReleasingSince == nil:
+		r := s.report()
+		r.progress = fmt.Sprintf("%s, which does not succeed, and is tried again: %s", r.held.message, why)
+		return Action{Reason: v1alpha1.ReasonReleasing, Status: s.status(r)} // from here on the hand-back has an end
 	case !forbidden:
 		return Action{}
 	case act.Verb == Resume && op.Origin != v1alpha1.OriginDeletion && op.FreezeToken == "":

@@ -143,7 +143,7 @@ func (s Seen) marked() bool {
 		return false
 	}
 	if by := ownership.Holder(k); by != "" {
-		return by == s.HeldBy()
+		return by == s.HeldBy() || s.leaving() && s.adopted() && s.unclaimed()
 	}
 	return (s.adopted() || s.wasHeld()) && (ownership.Suspend(k) || ownership.Finalized(k))
 }

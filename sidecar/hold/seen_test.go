@@ -281,6 +281,8 @@ func otherLives(s *Seen) {
 	o.Trigger, o.Others = t, nil
 	s.Others = []Seen{o}
 }
+func otherAdopted(s *Seen) { s.Others[0].Trigger.Finalizers = []string{v1alpha1.HoldFinalizer} }
+func otherUnbound(s *Seen) { s.Others[0].KubeProvider = nil }
 func later(d time.Duration) edit {
 	return func(s *Seen) { s.Now = s.Now.Add(d) }
 }
