@@ -73,7 +73,7 @@ test-e2e: ## The kinds and the stories against the real kube-apiserver and real 
 	@$(GO) -C test test $(race) -count=1 -timeout 60m -v ./e2e -ginkgo.label-filter="$$LABEL"
 
 .PHONY: bench
-bench: ## Measure the held cycle, an edit's way to Git and the holder's API requests; medians and ratios
+bench: ## Measure the held cycle, an edit's way to Git, operations at once, and a holder of 500: requests, memory, adoption
 	@echo '== benchmarks against a real control plane and real Flux'
 	@$(GO) -C test run ./bench
 

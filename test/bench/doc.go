@@ -34,11 +34,30 @@
 // beforehand with a receiver that does nothing else, and printed: it is the part of an edit's way that gitmirror cannot
 // shorten, because it puts no name on a change without that proof.
 //
-// # Idle
+// # A crowd
 //
-// API requests of the holder in one minute in which nothing happens, from its own rest_client_requests_total, at 50 and
-// at 500 held Kustomizations. The holder is started anew before each count: client-go renews a watch after five to ten
-// minutes, so within the first five there is no renewal to tell from other requests. It has no lease.
-// From the same start come the time until every trigger is Held (in the second count 50 of the 500 were held before),
-// and the resident memory.
+// As many operations at once as -at-once says, each of a trigger with a repository, a GitRepository and a Kustomization of its
+// own and one ConfigMap: from sending the first request until the last trigger says Succeeded and Held=Suspended. It is
+// compared with one such operation alone, of another of those triggers each round. How many could go on at once is not the
+// holder's to say: source-controller and kustomize-controller run as they come, with two and four workers.
+//
+// # Many
+//
+// Kustomizations held by one holder, as many as -held says, and a tenth of them before. They are made while no holder runs,
+// suspended, so that Flux does not apply each first; the second start finds the tenth held. For this part the API server is
+// started anew with a log of all requests of the holder and of kustomize-controller.
+//
+// API requests are counted in one minute in which nothing happens, at both numbers, and the goal is that they are as many.
+// The renewals of the holder's own Lease, and the watches that it begins anew, are counted apart: they keep it alive, and
+// are no more with more Kustomizations. The holder is started before each count and renews a watch after five to ten
+// minutes, so that there is usually none.
+//
+// Resident memory is read at the end of that minute. What one more held Kustomization takes is the difference of the two
+// holders by the difference in number; what both need anyway is not in it. Of the heap, the part that was live at the last
+// garbage collection is shown too: the rest is room that the Go runtime keeps.
+//
+// Adoption is from the start of the holder's process until every trigger is Held, step by step as watches show them, with
+// what it asked of the API server: how many requests for each adoption, how long one took on average, and how many of
+// a program's requests were under way at a time. A number near the holder's eight workers means that it does nothing but wait
+// for the API server.
 package main

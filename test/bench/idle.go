@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/holdfast-gitops/holdfast/test/cluster"
 	"github.com/holdfast-gitops/holdfast/test/scene"
 )
 
@@ -13,61 +15,91 @@ const (
 	idleFor  = time.Minute
 )
 
-// standing is what a holder costs that has nothing to do.
+// standing is what a holder costs that has nothing to do, and what it took to get there.
 type standing struct {
-	triggers int
-	requests float64 // in idleFor
-	what     string  // the requests, by method and code
-	toHeld   time.Duration
-	cpu      time.Duration // in idleFor
-	resident float64       // bytes
+	triggers    int
+	asked, kept requests      // in idleFor; kept is what keeps the holder alive
+	cpu         time.Duration // in idleFor
+	resident    float64       // bytes
+	live        float64       // bytes of the heap that were in use when garbage was last collected
+	adopted     laps
+	log         requestLog
 }
 
-// idle counts the holder's requests at 50 and at 500 held Kustomizations.
+// idle counts the holder's requests at a tenth of the Kustomizations, and at all of them.
 func (b *bench) idle(ctx context.Context) error {
+	log, err := logRequests(ctx, b.world)
+	if err != nil {
+		return err
+	}
 	team, err := scene.New(ctx, b.world, scene.Options{Name: idleTeam, NoHold: true, Files: scene.ConfigMaps(idleTeam, 1, "0")})
 	if err != nil {
 		return err
 	}
-	few, err := b.standing(ctx, team, 0, 50)
+	few, err := b.standing(ctx, team, log, 0, b.held/10)
 	if err != nil {
 		return err
 	}
-	many, err := b.standing(ctx, team, 50, 500)
+	many, err := b.standing(ctx, team, log, few.triggers, b.held)
 	if err != nil {
 		return err
 	}
 	verdict := "met"
-	if many.requests > few.requests {
+	if len(many.asked) > len(few.asked) {
 		verdict = "MISSED"
 	}
-	b.table.add(fmt.Sprintf("API requests of an idle holder: %.0f a minute at %d held, %.0f at %d (goal: equal: %s)",
-		few.requests, few.triggers, many.requests, many.triggers, verdict), few.String(), many.String())
+	b.table.add(fmt.Sprintf("API requests of an idle holder: %d a minute at %d held, %d at %d (goal: equal: %s)",
+		len(few.asked), few.triggers, len(many.asked), many.triggers, verdict), few.idling(), many.idling())
+	more := float64(many.triggers - few.triggers)
+	b.table.add(fmt.Sprintf("memory of a holder: %.0f MiB resident at %d held, %.0f MiB at %d: %.1f KiB for each one more",
+		few.resident/(1<<20), few.triggers, many.resident/(1<<20), many.triggers, (many.resident-few.resident)/more/(1<<10)),
+		fmt.Sprintf("of it live on the heap: %.1f MiB and %.1f MiB: %.1f KiB for each one more", few.live/(1<<20), many.live/(1<<20), (many.live-few.live)/more/(1<<10)))
+	for _, s := range []standing{few, many} {
+		details, err := s.adopting()
+		if err != nil {
+			return err
+		}
+		start, took := s.adopted.first(stepMarked), s.adopted.last(stepHeld)
+		b.table.add(fmt.Sprintf("from the holder's start until all are held: %s for %d that were not; %s of it until the first is touched, then %.1f a second",
+			ms(took), len(s.adopted), ms(start), float64(len(s.adopted))/(took-start).Seconds()), details...)
+	}
 	return nil
 }
 
-func (s standing) String() string {
-	text := fmt.Sprintf("%d held: %s from the holder's start until all are held, %.0f MiB resident, %s CPU time in the idle minute",
-		s.triggers, s.toHeld.Round(time.Millisecond), s.resident/(1<<20), ms(s.cpu))
-	if s.what != "" {
-		text += "; requests: " + s.what
+func (s standing) idling() string {
+	return fmt.Sprintf("%d held: %s CPU time in the minute; requests: %s; not counted, for they keep it alive: %s",
+		s.triggers, ms(s.cpu), s.asked.kinds(), s.kept.kinds())
+}
+
+// adopting says where the time of the adoptions went, and what they asked of the API server.
+func (s standing) adopting() ([]string, error) {
+	lines := []string{progress(s.adopted)}
+	begin := s.adopted[0].begin.Add(s.adopted.first(stepMarked))
+	end := s.adopted[0].begin.Add(s.adopted.last(stepHeld))
+	for _, who := range []struct{ name, user string }{{"the holder", cluster.HolderUser}, {"kustomize-controller", kustomizeControllerUser}} {
+		all, err := s.log.between(who.user, begin, end)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, fmt.Sprintf("from the first touched on, of %s %.1f requests are under way at a time; for each adoption: %s",
+			who.name, all.took().Seconds()/end.Sub(begin).Seconds(), all.each(len(s.adopted))))
 	}
-	return text
+	return lines, nil
 }
 
 // standing adds triggers from the number had to n while no holder runs, starts one, and watches it hold them and be idle.
-func (b *bench) standing(ctx context.Context, team *scene.Team, had, n int) (standing, error) {
-	s := standing{triggers: n}
+func (b *bench) standing(ctx context.Context, team *scene.Team, log requestLog, had, n int) (standing, error) {
+	s := standing{triggers: n, log: log}
 	say("idle: making %d triggers", n-had)
 	if err := addTriggers(ctx, team, had, n); err != nil {
 		return s, err
 	}
 	say("idle: starting the holder")
-	var last time.Time
+	var seen adoptions
 	all := make(chan error, 1)
 	go func() {
-		at, err := b.awaitHeld(ctx, n)
-		last = at
+		var err error
+		seen, err = b.awaitHeld(ctx, n)
 		all <- err
 	}()
 	if err := b.world.StartHolder(ctx); err != nil {
@@ -80,24 +112,29 @@ func (b *bench) standing(ctx context.Context, team *scene.Team, had, n int) (sta
 	if err != nil {
 		return s, err
 	}
-	began := before.sum(startSeconds)
-	s.toHeld = max(0, last.Sub(time.UnixMilli(int64(began*1000))))
-	say("idle: %d held after %s; counting requests for %s", n, s.toHeld.Round(time.Millisecond), idleFor)
+	begin := time.Now()
+	if s.adopted = seen.since(time.UnixMilli(int64(before.sum(startSeconds) * 1000))); len(s.adopted) == 0 {
+		return s, errors.New("no trigger was seen to become held after the holder's start")
+	}
+	say("idle: %d held after %s; counting requests for %s", n, ms(s.adopted.last(stepHeld)), idleFor)
 	if err := pause(ctx, idleFor); err != nil {
 		return s, err
 	}
+	end := time.Now()
 	after, err := readMetrics(ctx, b.world.HolderStatusURL())
 	if err != nil {
 		return s, err
 	}
-	if before.sum(requestsTotal) == 0 {
-		return s, fmt.Errorf("the holder's metrics have no %s", requestsTotal)
+	logged, err := log.between(cluster.HolderUser, begin, end)
+	if err != nil {
+		return s, err
 	}
-	s.requests = after.sum(requestsTotal) - before.sum(requestsTotal)
-	s.what = after.grown(requestsTotal, before)
+	if s.asked, s.kept = logged.apart(); len(s.kept) == 0 {
+		return s, errors.New("the API server logged no renewal of the holder's Lease, so it logs nothing of the holder")
+	}
 	s.cpu = time.Duration((after.sum(cpuSeconds) - before.sum(cpuSeconds)) * float64(time.Second))
-	s.resident = after.sum(residentBytes)
-	say("idle: %.0f requests at %d held", s.requests, n)
+	s.resident, s.live = after.sum(residentBytes), after.sum(liveBytes)
+	say("idle: %d requests at %d held, and %s", len(s.asked), n, s.kept.kinds())
 	return s, b.world.StopHolder(true)
 }
 

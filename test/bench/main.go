@@ -15,15 +15,17 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 0, "rounds of each comparison; 0: 15 of a cycle with 1 object, 8 with 100, 20 of an edit")
-	only := flag.String("only", "", "measure only this: cycle, edit or idle")
+	rounds := flag.Int("rounds", 0, "rounds of each comparison; 0: 15 of a cycle with 1 object, 8 with 100, 20 of an edit, 8 of a crowd")
+	only := flag.String("only", "", "measure only this: edit, cycle, crowd or idle")
+	held := flag.Int("held", 500, "Kustomizations that one holder holds; it is compared with a tenth of them")
+	atOnce := flag.Int("at-once", 20, "operations at once")
 	flag.Parse()
-	if !slices.Contains([]string{"", "cycle", "edit", "idle"}, *only) || *rounds < 0 || flag.NArg() > 0 {
+	if !slices.Contains([]string{"", "edit", "cycle", "crowd", "idle"}, *only) || *rounds < 0 || *held < 20 || *atOnce < 2 || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *only, *rounds)
+	err := run(ctx, *only, &bench{rounds: *rounds, held: *held, atOnce: *atOnce})
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\nThe benchmark stopped: %v\n", err)
@@ -36,27 +38,30 @@ type bench struct {
 	world  *cluster.World
 	audit  *sink // takes the audit events while gitmirror does not run
 	rounds int   // 0: as many as each comparison has on its own
+	held   int   // Kustomizations that one holder holds
+	atOnce int   // operations at once
 	table  table
 }
 
-// run measures what only names, or everything, and prints the table.
-func run(ctx context.Context, only string, rounds int) (err error) {
+// run measures what only names, or everything, as b says, and prints the table.
+func run(ctx context.Context, only string, b *bench) (err error) {
 	w, err := cluster.Start(ctx, cluster.Options{Out: os.Stdout})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
-	b := &bench{world: w, rounds: rounds}
+	b.world = w
 	if b.audit, err = openSink(w); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.audit.close()) }()
 
-	// Edits come first: gitmirror runs for them alone, and would ask for applies of everything that is held later.
+	// Edits come first: gitmirror runs for them alone, and would ask for applies of everything that is held later. Idle comes
+	// last: it has the API server log requests, and leaves hundreds of Kustomizations.
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"edit", b.edits}, {"cycle", b.cycles}, {"idle", b.idle}} {
+	}{{"edit", b.edits}, {"cycle", b.cycles}, {"crowd", b.crowd}, {"idle", b.idle}} {
 		if only != "" && only != part.name {
 			continue
 		}

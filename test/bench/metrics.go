@@ -17,6 +17,7 @@ const (
 	cpuSeconds    = "process_cpu_seconds_total"
 	startSeconds  = "process_start_time_seconds"
 	residentBytes = "process_resident_memory_bytes"
+	liveBytes     = "go_gc_heap_live_bytes"
 )
 
 // samples are the samples of one scrape: value by name and labels, as they stand in the text format.
@@ -69,16 +70,4 @@ func (s samples) sum(metric string) float64 {
 		}
 	}
 	return total
-}
-
-// grown lists each series of the metric that grew from before to s, by how much, for a person.
-func (s samples) grown(metric string, before samples) string {
-	var parts []string
-	for series, value := range s {
-		name, labels, _ := strings.Cut(series, "{")
-		if d := value - before[series]; name == metric && d != 0 {
-			parts = append(parts, fmt.Sprintf("%.0f {%s", d, labels))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

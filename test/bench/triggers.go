@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
-	"github.com/holdfast-gitops/holdfast/internal/status"
 	"github.com/holdfast-gitops/holdfast/test/cluster"
 	"github.com/holdfast-gitops/holdfast/test/scene"
 )
@@ -54,39 +52,4 @@ func addTriggers(ctx context.Context, team *scene.Team, had, n int) error {
 		}
 	}
 	return nil
-}
-
-// awaitHeld waits until n triggers of the team are held with nothing in flight, and returns when the last of them was seen to be.
-func (b *bench) awaitHeld(ctx context.Context, n int) (time.Time, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, heldBound, fmt.Errorf("not within %s", heldBound))
-	defer cancel()
-	c, err := watcher(b.world)
-	if err != nil {
-		return time.Time{}, err
-	}
-	stream, err := c.Watch(ctx, &v1alpha1.FluxTriggerList{}, client.InNamespace(idleTeam))
-	if err != nil {
-		return time.Time{}, fmt.Errorf("watch the triggers: %w", err)
-	}
-	defer stream.Stop()
-	held := map[string]bool{}
-	for {
-		select {
-		case event, open := <-stream.ResultChan():
-			f, ok := event.Object.(*v1alpha1.FluxTrigger)
-			if !open || !ok {
-				return time.Time{}, errors.New("the API server ended the watch of the triggers")
-			}
-			c := status.Get(f.Status.Conditions, v1alpha1.ConditionHeld)
-			if c == nil || v1alpha1.Reason(c.Reason) != v1alpha1.ReasonSuspended {
-				delete(held, f.Name)
-				continue
-			}
-			if held[f.Name] = true; len(held) == n {
-				return time.Now(), nil
-			}
-		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("%d of %d triggers are held: %w", len(held), n, context.Cause(ctx))
-		}
-	}
 }
