@@ -124,7 +124,7 @@ const (
 	// ReasonNotReferenced: no GitTarget names this trigger, so it reads and writes nothing.
 	ReasonNotReferenced Reason = "NotReferenced"
 
-	// ReasonNotBound: GitTargets name this trigger and none of them can be judged yet.
+	// ReasonNotBound: GitTargets name this trigger and none binds it: one cannot be judged yet, or each is refused.
 	ReasonNotBound Reason = "NotBound"
 
 	// ReasonSourceMismatch: no GitTarget that names this trigger writes the repository and branch its applier fetches.

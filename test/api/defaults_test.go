@@ -31,8 +31,8 @@ func TestWhatIsLeftOutIsFilledIn(t *testing.T) {
 			`{gitProviderRef: {name: g}, kubeProviderRef: {name: default}, branch: main, path: ".", commit: {idleTimeout: 0s, maxDuration: 30s}}`},
 		{"a WatchRule is as it is written", "WatchRule", `{gitTargetRef: {name: g}, rules: [{apiGroups: [""], resources: [pods]}]}`,
 			`{gitTargetRef: {name: g}, rules: [{apiGroups: [""], resources: [pods]}]}`},
-		{"a FluxTrigger waits for 30s of quiet", "FluxTrigger", `{kustomizationRef: {namespace: ns, name: k}}`,
-			`{kubeProviderRef: {name: default}, kustomizationRef: {namespace: ns, name: k}, quietPeriod: 30s}`},
+		{"a FluxTrigger waits for 30s of quiet, lets Flux prune, and holds nothing it stands on", "FluxTrigger", `{kustomizationRef: {namespace: ns, name: k}}`,
+			`{kubeProviderRef: {name: default}, kustomizationRef: {namespace: ns, name: k}, quietPeriod: 30s, onDelete: Resume, selfManaged: Refuse}`},
 	} {
 		t.Run(row.says, func(t *testing.T) {
 			o := read(t, row.kind, "defaulted", "spec: "+row.said)
@@ -60,7 +60,7 @@ func TestAGoClientGetsTheSameDefaults(t *testing.T) {
 		"GitTarget": {&v1alpha1.GitTarget{ObjectMeta: in, Spec: v1alpha1.GitTargetSpec{GitProviderRef: v1alpha1.LocalReference{Name: "g"}, Branch: "main"}},
 			`{gitProviderRef: {name: g}, kubeProviderRef: {name: default}, branch: main, path: ".", commit: {idleTimeout: 5s, maxDuration: 30s}}`},
 		"FluxTrigger": {&v1alpha1.FluxTrigger{ObjectMeta: in, Spec: v1alpha1.FluxTriggerSpec{KustomizationRef: v1alpha1.NamespacedReference{Namespace: "ns", Name: "k"}}},
-			`{kubeProviderRef: {name: default}, kustomizationRef: {namespace: ns, name: k}, quietPeriod: 30s}`},
+			`{kubeProviderRef: {name: default}, kustomizationRef: {namespace: ns, name: k}, quietPeriod: 30s, onDelete: Resume, selfManaged: Refuse}`},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			if err := admin.Create(t.Context(), row.object, client.DryRunAll); err != nil {

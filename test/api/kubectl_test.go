@@ -19,8 +19,8 @@ func TestKubectlPrintsWhatAPersonLooksFor(t *testing.T) {
 		{"GitProvider", "-n team-a", []string{"NAME URL READY REASON AGE", "printed https://git.example.org/team-a/fleet.git False Unreachable"}},
 		{"GitTarget", "-n team-a", []string{"NAME BRANCH PATH PUSHED READY REASON AGE", "printed main apps c0ffee Unknown Progressing"}},
 		{"WatchRule", "-n team-a", []string{"NAME TARGET READY REASON AGE", "printed fleet False GitTargetNotFound"}},
-		{"FluxTrigger", "-n team-a", []string{"NAME HELD OPERATION COMMIT READY AGE", "printed Suspended Failed c0ffee False"}},
-		{"FluxTrigger", "-n team-a -o wide", []string{"NAME HELD OPERATION COMMIT READY REASON AGE", "printed Suspended Failed c0ffee False ApplyFailed"}},
+		{"FluxTrigger", "-n team-a", []string{"NAME HELD OPERATION COMMIT BEHIND READY AGE", "printed Suspended Failed c0ffee <invalid> False"}},
+		{"FluxTrigger", "-n team-a -o wide", []string{"NAME HELD OPERATION COMMIT BEHIND READY REASON AGE", "printed Suspended Failed c0ffee <invalid> False ApplyFailed"}},
 	} {
 		t.Run(strings.TrimSpace(row.kind+" "+row.args), func(t *testing.T) {
 			create(t, row.kind, "printed")

@@ -64,6 +64,8 @@ spec:
   kubeProviderRef: {name: default}
   kustomizationRef: {namespace: flux-system, name: app}
   quietPeriod: 30s
+  onDelete: Resume
+  selfManaged: Refuse
 status:
   observedGeneration: 1
   conditions:
@@ -73,6 +75,13 @@ status:
   source: {gitRepository: {namespace: flux-system, name: app}, url: "https://git.example.org/app", branch: main}
   operation: &operation
     requestID: r1
+    origin: Request
+    by: field manager flux (Update)
+    sourceRef: flux-system/app
+    freezeToken: t3
+    specDigest: "sha256:c0ffee"
+    controller: kustomize-controller-0_1
+    abandoned: OperationUnfollowed
     phase: Failed
     reason: Publish
     commit: c0ffee
@@ -86,6 +95,11 @@ status:
     finishedAt: "2030-01-02T03:04:05Z"
     message: NotReady
   lastHandledRequest: {id: r1, outcome: Failed, token: t1, message: NotReady}
+  lastHandledManual: {id: manual-1, outcome: Current, message: ""}
+  atRest: {applierUID: k1, readyReason: Progressing, historyTotal: 7}
+  releasingSince: "2030-01-02T03:04:05Z"
+  behindSince: "2030-01-02T03:04:05Z"
+  holder: flux-system/holdfast-holder-0
   history: [*operation]
 `,
 }

@@ -93,6 +93,8 @@ var triggerRules = slices.Concat([]row{
 	{"FluxTrigger", "spec.quietPeriod", between("quietPeriod"), "0s", "-1s", between("quietPeriod")},
 	{"FluxTrigger", "spec.quietPeriod", between("quietPeriod"), "1h", "61m", between("quietPeriod")},
 	{"FluxTrigger", "spec.quietPeriod", between("quietPeriod"), "1m30s", "soon", between("quietPeriod")},
+	{"FluxTrigger", "spec.onDelete", "enum", "Orphan", "Delete", unknown},
+	{"FluxTrigger", "spec.selfManaged", "enum", "Allow", "true", unknown},
 },
 	named("FluxTrigger", "spec.kubeProviderRef.name", 253),
 	located("FluxTrigger", "spec.kustomizationRef"),
@@ -111,10 +113,17 @@ var protocolRules = slices.Concat([]row{
 	{"FluxTrigger", "status.source.url", "maxLength", letters(2048), letters(2049), tooLong + "2048"},
 	{"FluxTrigger", "status.source.branch", "maxLength", letters(255), letters(256), tooLong + "255"},
 	{"FluxTrigger", "status.operation.phase", "enum", "Requested", "Resumed", unknown},
+	{"FluxTrigger", "status.operation.origin", "enum", "External", "Nobody", unknown},
+	{"FluxTrigger", "status.operation.by", "maxLength", letters(256), letters(257), tooLong + "256"},
 	{"FluxTrigger", "status.operation.reason", "enum", "Publish", "Because", unknown},
 	{"FluxTrigger", "status.operation.message", "maxLength", letters(1024), letters(1025), tooLong + "1024"},
 	{"FluxTrigger", "status.lastHandledRequest.outcome", "enum", "RequestFailed", "Perhaps", unknown},
 	{"FluxTrigger", "status.lastHandledRequest.message", "maxLength", letters(1024), letters(1025), tooLong + "1024"},
+	{"FluxTrigger", "status.lastHandledManual.outcome", "enum", "Current", "Perhaps", unknown},
+	{"FluxTrigger", "status.lastHandledManual.message", "maxLength", letters(1024), letters(1025), tooLong + "1024"},
+	{"FluxTrigger", "status.holder", "maxLength", letters(512), letters(513), tooLong + "512"},
+	{"FluxTrigger", "status.history[].origin", "enum", "Deletion", "Nobody", unknown},
+	{"FluxTrigger", "status.history[].by", "maxLength", letters(256), letters(257), tooLong + "256"},
 	{"FluxTrigger", "status.history[].phase", "enum", "Succeeded", "Resumed", unknown},
 	{"FluxTrigger", "status.history[].reason", "enum", "CatchUp", "Because", unknown},
 	{"FluxTrigger", "status.history[].message", "maxLength", letters(1024), letters(1025), tooLong + "1024"},
@@ -126,7 +135,7 @@ var protocolRules = slices.Concat([]row{
 // operations returns n operations of a history.
 func operations(n int) []any {
 	return slices.Repeat([]any{map[string]any{
-		"requestID": "r1", "phase": "Succeeded", "reason": "Publish", "commit": "c", "token": "t", "applierUID": "k",
+		"requestID": "r1", "origin": "Request", "phase": "Succeeded", "reason": "Publish", "commit": "c", "token": "t", "applierUID": "k",
 		"before": map[string]any{}, "requestedAt": "2030-01-02T03:04:05Z",
 	}}, n)
 }
