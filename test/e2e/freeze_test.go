@@ -132,6 +132,25 @@ var _ = Describe("Where kustomize-controller gives up a health check as soon as 
 		Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
 	})
 
+	It("an operation that is withdrawn before its resume lets the source go, after a crash too", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "freeze-withdrawn")
+		commit := pushed(ctx, t, "debug")
+		allow := deny(ctx, t, "!object.spec.suspend")
+		ask(ctx, t, "r1", commit)
+		Expect(t.Await(ctx, "the source is frozen", func(ctx context.Context) (bool, string, error) {
+			suspended, ours := frozen(ctx, t)
+			return suspended && ours, "it is not", nil
+		})).To(Succeed())
+		Expect(world.StopHolder(false)).To(Succeed())
+		by(ctx, t, "kustomization", `{"spec":{"path":"./"}}`) // not what was asked for any more
+		allow()
+		start(ctx)
+		answered(ctx, t, "r1", v1alpha1.OutcomeRequestFailed)
+		Expect(letGo(ctx, t)).To(BeFalse())
+		Expect(level(ctx, t)).To(Equal("info"))
+		Expect(trigger(ctx, t).Status.Operation.RequestID).NotTo(Equal("r1"))
+	})
+
 	It("a source that a person has suspended stays suspended", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "freeze-person")
 		commit := pushed(ctx, t, "debug")
