@@ -243,6 +243,9 @@ func (w *world) perform(a Action) {
 		keeps := k.Finalizers
 		suspended(a.Token)(&Seen{Trigger: w.Trigger.DeepCopy(), Kustomization: k})
 		k.Spec.Suspend = a.Verb == Suspend
+		if a.HeldBy != "" {
+			k.Annotations[v1alpha1.HeldByAnnotation] = a.HeldBy
+		}
 		k.Generation++
 		if len(keeps) > 1 {
 			k.Finalizers = keeps
@@ -268,6 +271,11 @@ func (w *world) controllers() bool {
 	k := w.Kustomization
 	if k == nil {
 		return moved
+	}
+	for _, o := range w.Others {
+		if ownership.Holder(k) == o.HeldBy() && !o.adopted() && o.mayInherit() {
+			o.Trigger.Finalizers, moved = []string{ours}, true // who is named adopts
+		}
 	}
 	token := requested(k)
 	if !k.DeletionTimestamp.IsZero() {
