@@ -33,11 +33,16 @@ var troubles = append([]fate{answerLost, neverSent, comesLate, forbidden}, crash
 type faults struct {
 	chance  float64 // of trouble, for each effect
 	planned map[int]fate
-	effects int // so far
+	named   map[string]fate // planned, for the first effect of that name
+	effects int             // so far
 }
 
-func (f *faults) fate(w *World, _ string) fate {
+func (f *faults) fate(w *World, what string) fate {
 	f.effects++
+	if p, ok := f.named[what]; ok {
+		delete(f.named, what)
+		return p
+	}
 	if p, ok := f.planned[f.effects]; ok {
 		return p
 	}

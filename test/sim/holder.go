@@ -185,10 +185,10 @@ func (h *holder) write(w apiserver.Write, do func() (*apiserver.Object, error)) 
 		got, err = do()
 		h.w.told.write(h.w, h.name, what, err)
 	case comesLate, killedComesLate:
-		h.w.late = append(h.w.late, simflux.Step{What: "a late request of " + h.name + " arrives: " + what, Do: func() {
+		h.w.delay("a late request of "+h.name+" arrives: "+what, func() {
 			_, err := do()
 			h.w.told.write(h.w, h.name, what, err)
-		}})
+		})
 	case forbidden:
 		return nil, apierrors.NewForbidden(w.Kind.GroupResource(), w.Key.Name, fmt.Errorf("%s may not", h.name))
 	}

@@ -24,47 +24,48 @@ var provider = types.NamespacedName{Name: v1alpha1.DefaultKubeProvider}
 type deed struct {
 	what string
 	do   func(*World) error
+	when func(*World) bool // as soon as this is so; nil: at any time
 }
 
 // deeds are all there are, by name.
 var deeds = []deed{
-	{"a person asks for the tip to be applied", func(w *World) error {
+	{what: "a person asks for the tip to be applied", do: func(w *World) error {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"holdfast.dev/requestedAt":"%d"}}}`, w.steps)
 		return w.patch(&v1alpha1.FluxTrigger{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}, "kubectl-annotate", patch)
 	}},
-	{"the trigger is told to orphan", func(w *World) error {
+	{what: "the trigger is told to orphan", do: func(w *World) error {
 		return w.patch(&v1alpha1.FluxTrigger{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}, "kubectl-edit", `{"spec":{"onDelete":"Orphan"}}`)
 	}},
-	{"a request to apply", func(w *World) error { w.mirror.wants = true; return nil }},
-	{"a push, and a request", func(w *World) error { w.push(false); w.mirror.wants = true; return nil }},
-	{"a push", func(w *World) error { w.push(false); return nil }},
-	{"a push of something broken, and a request", func(w *World) error { w.push(true); w.mirror.wants = true; return nil }},
-	{"a push of equal manifests, and a request", func(w *World) error {
+	{what: "a request to apply", do: func(w *World) error { w.mirror.wants = true; return nil }},
+	{what: "a push, and a request", do: func(w *World) error { w.push(false); w.mirror.wants = true; return nil }},
+	{what: "a push", do: func(w *World) error { w.push(false); return nil }},
+	{what: "a push of something broken, and a request", do: func(w *World) error { w.push(true); w.mirror.wants = true; return nil }},
+	{what: "a push of equal manifests, and a request", do: func(w *World) error {
 		w.Repo.Push(w.Repo.Head().Content, false)
 		w.mirror.wants = true
 		return nil
 	}},
-	{"flux resume", func(w *World) error { return w.patchApplier("flux", `{"spec":{"suspend":false}}`) }},
-	{"flux suspend", func(w *World) error { return w.patchApplier("flux", `{"spec":{"suspend":true}}`) }},
-	{"flux resume, and flux suspend at once", func(w *World) error {
+	{what: "flux resume", do: func(w *World) error { return w.patchApplier("flux", `{"spec":{"suspend":false}}`) }},
+	{what: "flux suspend", do: func(w *World) error { return w.patchApplier("flux", `{"spec":{"suspend":true}}`) }},
+	{what: "flux resume, and flux suspend at once", do: func(w *World) error {
 		if err := w.patchApplier("flux", `{"spec":{"suspend":false}}`); err != nil {
 			return err
 		}
 		return w.patchApplier("flux", `{"spec":{"suspend":true}}`)
 	}},
-	{"kubectl edit removes spec.suspend", func(w *World) error { return w.patchApplier("kubectl-edit", `{"spec":{"suspend":null}}`) }},
-	{"kubectl edit changes the path", func(w *World) error {
+	{what: "kubectl edit removes spec.suspend", do: func(w *World) error { return w.patchApplier("kubectl-edit", `{"spec":{"suspend":null}}`) }},
+	{what: "kubectl edit changes the path", do: func(w *World) error {
 		return w.patchApplier("kubectl-edit", fmt.Sprintf(`{"spec":{"path":"./apps-%d"}}`, w.steps))
 	}},
-	{"flux reconcile kustomization", func(w *World) error { return w.stamp(kustomizev1.GroupVersion.WithKind("Kustomization"), app) }},
-	{"flux reconcile source", func(w *World) error { return w.stamp(sourcev1.GroupVersion.WithKind("GitRepository"), repo) }},
-	{"kubectl annotate takes the token away", func(w *World) error {
+	{what: "flux reconcile kustomization", do: func(w *World) error { return w.stamp(kustomizev1.GroupVersion.WithKind("Kustomization"), app) }},
+	{what: "flux reconcile source", do: func(w *World) error { return w.stamp(sourcev1.GroupVersion.WithKind("GitRepository"), repo) }},
+	{what: "kubectl annotate takes the token away", do: func(w *World) error {
 		return w.patchApplier("kubectl-annotate", `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":null}}}`)
 	}},
-	{"kubectl annotate takes held-by away", func(w *World) error {
+	{what: "kubectl annotate takes held-by away", do: func(w *World) error {
 		return w.patchApplier("kubectl-annotate", `{"metadata":{"annotations":{"holdfast.dev/held-by":null}}}`)
 	}},
-	{"somebody wipes our finalizer off the Kustomization", func(w *World) error {
+	{what: "somebody wipes our finalizer off the Kustomization", do: func(w *World) error {
 		k := w.applier()
 		if k == nil {
 			return nil
@@ -72,34 +73,34 @@ var deeds = []deed{
 		rest := slices.DeleteFunc(slices.Clone(k.Finalizers), func(f string) bool { return f == v1alpha1.HoldFinalizer })
 		return w.finalizers(k, rest)
 	}},
-	{"somebody wipes our finalizer off the trigger", func(w *World) error {
+	{what: "somebody wipes our finalizer off the trigger", do: func(w *World) error {
 		f := w.trigger()
 		if f == nil {
 			return nil
 		}
 		return w.finalizers(f, nil)
 	}},
-	{"flux suspend source", func(w *World) error { return w.patchSource(`{"spec":{"suspend":true}}`) }},
-	{"flux resume source", func(w *World) error { return w.patchSource(`{"spec":{"suspend":false}}`) }},
-	{"the trigger is deleted", func(w *World) error { return w.remove(&v1alpha1.FluxTrigger{}, app) }},
-	{"the GitTarget is deleted", func(w *World) error {
+	{what: "flux suspend source", do: func(w *World) error { return w.patchSource(`{"spec":{"suspend":true}}`) }},
+	{what: "flux resume source", do: func(w *World) error { return w.patchSource(`{"spec":{"suspend":false}}`) }},
+	{what: "the trigger is deleted", do: func(w *World) error { return w.remove(&v1alpha1.FluxTrigger{}, app) }},
+	{what: "the GitTarget is deleted", do: func(w *World) error {
 		return w.remove(&v1alpha1.GitTarget{}, types.NamespacedName{Namespace: app.Namespace, Name: "web"})
 	}},
-	{"the GitTarget is made", func(w *World) error { return w.make(gitTarget()) }},
-	{"the KubeProvider is deleted", func(w *World) error { return w.remove(&v1alpha1.KubeProvider{}, provider) }},
-	{"the Kustomization is deleted", func(w *World) error { return w.remove(&kustomizev1.Kustomization{}, app) }},
-	{"the Kustomization is made", func(w *World) error { return w.make(kustomization()) }},
-	{"the trigger is made", func(w *World) error { return w.make(fluxTrigger()) }},
-	{"kustomize-controller is killed", func(w *World) error { w.killLeader(); return nil }},
-	{"another kustomize-controller leads, and the old one does not know", func(w *World) error { w.depose(); return nil }},
-	{"what is applied does not become ready", func(w *World) error {
+	{what: "the GitTarget is made", do: func(w *World) error { return w.make(gitTarget()) }},
+	{what: "the KubeProvider is deleted", do: func(w *World) error { return w.remove(&v1alpha1.KubeProvider{}, provider) }},
+	{what: "the Kustomization is deleted", do: func(w *World) error { return w.remove(&kustomizev1.Kustomization{}, app) }},
+	{what: "the Kustomization is made", do: func(w *World) error { return w.make(kustomization()) }},
+	{what: "the trigger is made", do: func(w *World) error { return w.make(fluxTrigger()) }},
+	{what: "kustomize-controller is killed", do: func(w *World) error { w.killLeader(); return nil }},
+	{what: "another kustomize-controller leads, and the old one does not know", do: func(w *World) error { w.depose(); return nil }},
+	{what: "what is applied does not become ready", do: func(w *World) error {
 		w.unhealthy = true
 		return w.patchApplier("kubectl-edit", `{"spec":{"wait":true}}`)
 	}},
-	{"what is applied becomes ready", func(w *World) error { w.unhealthy = false; return nil }},
-	{"Git is down", func(w *World) error { w.source.Down(true); return nil }},
-	{"Git is up", func(w *World) error { w.source.Down(false); return nil }},
-	{"the holder is killed", func(w *World) error {
+	{what: "what is applied becomes ready", do: func(w *World) error { w.unhealthy = false; return nil }},
+	{what: "Git is down", do: func(w *World) error { w.source.Down(true); return nil }},
+	{what: "Git is up", do: func(w *World) error { w.source.Down(false); return nil }},
+	{what: "the holder is killed", do: func(w *World) error {
 		for _, h := range w.holders {
 			if !h.dead {
 				h.kill()
@@ -108,8 +109,8 @@ var deeds = []deed{
 		}
 		return nil
 	}},
-	{"a minute passes", func(w *World) error { w.now = w.now.Add(time.Minute); return nil }},
-	{"six minutes pass", func(w *World) error { w.now = w.now.Add(6 * time.Minute); return nil }},
+	{what: "a minute passes", do: func(w *World) error { w.now = w.now.Add(time.Minute); return nil }},
+	{what: "six minutes pass", do: func(w *World) error { w.now = w.now.Add(6 * time.Minute); return nil }},
 }
 
 // deedNamed returns a deed; the name must be one.

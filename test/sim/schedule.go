@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,18 +19,20 @@ const (
 	maxTrouble, maxPeace = 600, 6000
 
 	// peace is how long everybody is left alone at the end: longer than any deadline of the holder.
-	peace = 30 * time.Minute
+	peace = 15 * time.Minute
 )
 
 // plan is what one simulation is about.
 type plan struct {
 	seed   uint64
 	deeds  []deed
-	often  float64      // how likely the next deed is before anything else
-	chance float64      // of trouble for each effect of the holder
-	fates  map[int]fate // planned, for the nth effect of the holder
-	quick  bool         // nothing lags: what can happen at once does, in order
-	gate   bool         // CancelHealthCheckOnNewRevision
+	often  float64         // how likely the next deed is before anything else
+	chance float64         // of trouble for each effect of the holder
+	fates  map[int]fate    // planned, for the nth effect of the holder
+	named  map[string]fate // planned, for the first effect of that name
+	quick  bool            // nothing lags: what can happen at once does, in order
+	slow   string          // an actor that only moves when nobody else can
+	gate   bool            // CancelHealthCheckOnNewRevision
 }
 
 // run carries out a plan and returns the world as it ended, and the promise that was broken.
@@ -37,8 +41,8 @@ func run(p plan, v *Visits, tell bool) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.told.on, w.gate = tell, p.gate
-	w.faults = faults{chance: p.chance, planned: p.fates}
+	w.told.on, w.gate, w.orderly = tell, p.gate, p.quick
+	w.faults = faults{chance: p.chance, planned: p.fates, named: maps.Clone(p.named)}
 	s := newScheduler(w, p)
 	s.trouble()
 	s.peace()
@@ -72,7 +76,7 @@ func (s *scheduler) trouble() {
 	for w.steps < maxTrouble && w.promises.broken == nil {
 		actors := s.actors()
 		switch {
-		case len(left) > 0 && (len(actors) == 0 || w.rand.Float64() < s.plan.often):
+		case len(left) > 0 && s.due(left[0], actors):
 			s.do(flux.Step{What: left[0].what, Do: func() {
 				if err := left[0].do(w); err != nil {
 					w.told.add(w, fmt.Sprintf("  which fails: %v", err))
@@ -91,9 +95,19 @@ func (s *scheduler) trouble() {
 	}
 }
 
+// due says that the deed is done now: when what it waits for is there, or when it may be at any time and chance has it or
+// there is nothing else to do.
+func (s *scheduler) due(d deed, actors []actor) bool {
+	if d.when != nil && d.when(s.w) {
+		return true
+	}
+	return len(actors) == 0 || d.when == nil && s.w.rand.Float64() < s.plan.often
+}
+
 // peace ends all trouble, and lets everything happen that still can.
 func (s *scheduler) peace() {
 	w := s.w
+	w.effects, w.unmet = w.faults.effects, len(w.faults.named)
 	w.faults = faults{}
 	w.unhealthy = false
 	w.source.Down(false)
@@ -149,22 +163,11 @@ func (s *scheduler) reap() {
 	}
 }
 
-// lateSteps returns the requests still on their way, each as a step.
-func (w *World) lateSteps() []flux.Step {
-	steps := make([]flux.Step, len(w.late))
-	for i, l := range w.late {
-		steps[i] = flux.Step{What: l.What, Do: func() {
-			w.late = append(w.late[:i:i], w.late[i+1:]...)
-			l.Do()
-		}}
-	}
-	return steps
-}
-
 // one lets one of the actors have one step, the quicker ones more often.
 func (s *scheduler) one(actors []actor) {
 	if s.plan.quick {
-		s.do(actors[0].steps[0])
+		first := slices.IndexFunc(actors, func(a actor) bool { return a.name != s.plan.slow })
+		s.do(actors[max(first, 0)].steps[0])
 		return
 	}
 	sum := 0.0
@@ -213,6 +216,9 @@ func (s *scheduler) skip(until time.Time) bool {
 		}
 	}
 	earlier(w.revives)
+	for _, l := range w.late {
+		earlier(l.at)
+	}
 	for _, k := range w.kustomize {
 		earlier(k.Wake())
 	}

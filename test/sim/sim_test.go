@@ -42,8 +42,8 @@ func replay(t *testing.T, p plan, how string) {
 	}
 }
 
-// everywhere calls try on each core, with numbers that are never the same, until the time is over.
-func everywhere(from uint64, long time.Duration, try func(n uint64, v *Visits)) *Visits {
+// everywhere calls try on each core, with numbers that are never the same, until the time is over or it returns false.
+func everywhere(from uint64, long time.Duration, try func(n uint64, v *Visits) bool) *Visits {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	all, next, end := newVisits(), from, time.Now().Add(long)
@@ -55,7 +55,9 @@ func everywhere(from uint64, long time.Duration, try func(n uint64, v *Visits)) 
 				n := next
 				next++
 				mu.Unlock()
-				try(n, v)
+				if !try(n, v) {
+					break
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -74,13 +76,14 @@ func TestSeeds(t *testing.T) {
 	begin := time.Now()
 	var mu sync.Mutex
 	broken := map[string][]uint64{}
-	v := everywhere(*first, *budget, func(seed uint64, v *Visits) {
+	v := everywhere(*first, *budget, func(seed uint64, v *Visits) bool {
 		if _, err := run(planOf(seed), v, false); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			promise, _, _ := strings.Cut(err.Error(), ":")
 			broken[promise] = append(broken[promise], seed)
 		}
+		return true
 	})
 	t.Logf("%d interleavings of %d seeds, %d steps, in %s", len(v.Orders), v.Runs, v.Steps, time.Since(begin).Round(time.Second))
 	for promise, seeds := range broken {

@@ -39,7 +39,7 @@ type World struct {
 	source    *flux.Source
 	holders   []*holder // one a pod, dead or alive
 	mirror    *mirror
-	late      []flux.Step // requests that are still on their way
+	late      []*late     // requests that are still on their way
 	zombies   []time.Time // until when each process that has lost its lease may still write
 
 	now       time.Time
@@ -47,11 +47,14 @@ type World struct {
 	steps     int
 	unhealthy bool // what is applied does not become ready
 	faults    faults
+	effects   int // of the holders, while there was trouble
+	unmet     int // effects named in the plan that never came
 	promises  *promises
 	told      transcript
 	visits    *Visits
 	processes int
 	gate      bool
+	orderly   bool // see plan.quick
 }
 
 // start is when every simulation begins.
