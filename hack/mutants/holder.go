@@ -1,7 +1,12 @@
 package main
 
+import "slices"
+
 // ofTheHolder take lines of defence out of sidecar/.
-var ofTheHolder = []Mutant{
+var ofTheHolder = slices.Concat(ofTheHoldersOrder, ofTheHoldersRules)
+
+// ofTheHoldersOrder take out what orders the effects: the record, the resume, the suspend, the verdict.
+var ofTheHoldersOrder = []Mutant{
 	{
 		Name:    "suspend-waits-for-the-end",
 		Promise: "The suspend follows the start of a run, so that a push fetched meanwhile is not applied.",
