@@ -113,6 +113,8 @@ var _ = Describe("An operation that does not end", Label("flux"), Serial, func()
 			later(ctx, 6*time.Minute)
 			Expect(reaches(ctx, t, "r1", v1alpha1.OperationUnresolved).SuspendToken).To(Equal(token))
 			readyOf(ctx, t, v1alpha1.ReasonOperationUnresolved)
+			_, err := t.AwaitEvent(ctx, v1alpha1.ReasonApplyUnresolved, "web") // told after the status is written
+			Expect(err).NotTo(HaveOccurred())
 			waits()
 		}
 		Expect(toldTimes(ctx, t, v1alpha1.ReasonApplyUnresolved)).To(Equal(1))
