@@ -58,7 +58,7 @@ func Decide(s Seen) Action {
 	switch {
 	case !s.adopted():
 		return Action{Verb: AddFinalizer, Reason: v1alpha1.ReasonSuspending}
-	case !s.suspendedByUs():
+	case !s.suspendedByUs(), s.overwritten():
 		return s.takeHold()
 	case !s.held():
 		return Action{Reason: v1alpha1.ReasonSuspending, Status: s.status(s.report())}
@@ -66,6 +66,13 @@ func Decide(s Seen) Action {
 		return s.unrecorded()
 	}
 	return s.serve()
+}
+
+// overwritten says that the suspend of the newest operation, which was handled, does not count as handled any more: a
+// controller that was late wrote the token it had begun with over it. Nobody will handle that suspend a second time.
+func (s Seen) overwritten() bool {
+	op := s.Trigger.Status.Operation
+	return op != nil && op.Phase.Final() && op.SuspendToken != "" && requested(s.Kustomization) == op.SuspendToken && !s.held()
 }
 
 // standBy is what a holder does whose controller does not lead, or does not look at this Kustomization: the holder beside

@@ -53,7 +53,8 @@ func TestAfterALeaderChangeTheOldProcessIsWaitedOut(t *testing.T) {
 		{"handled by another while the old one may believe that it leads", seen(settled, leader("new", 10*time.Second)), is("Wait 25s", "holdfast-t2")},
 		{"out, so a fresh suspend is sent", seen(settled, leader("new", 35*time.Second)), is("Suspend fresh", "fresh")},
 		{"which the new one handles", seen(settled, by("new"), leader("new", 36*time.Second)), "Wait event Applied | " + atRest + " | Request Succeeded holdfast-t2 | answer r1 Succeeded"},
-		{"not handled yet by anybody", seen(settled, handled("x"), leader("new", time.Hour)), is("Wait 5m0s", "holdfast-t2")},
+		{"not handled, or no longer: the old one wrote the token it began with over the one that was", seen(settled, handled(t1), leader("new", time.Hour)), is("Suspend fresh", "fresh")},
+		{"not handled yet, and the old one may still write", seen(settled, handled("x"), leader("new", time.Second)), is("Wait 5m0s", "holdfast-t2")},
 		{"nobody leads for the moment", seen(settled, leader("", 10*time.Second)), is("Wait 25s", "holdfast-t2")},
 		{"another leads between resume and start: the run goes on there", seen(held, operation("Running"), resumedWith(t1), by("old"), leader("new", time.Second)), "Wait 5m0s | " + applying + " | Request Running"},
 	})

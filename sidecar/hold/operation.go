@@ -146,21 +146,22 @@ func (s Seen) settle(op v1alpha1.Operation) Action {
 // that lease is waited out, and a fresh suspend sent.
 func (s Seen) settling(op v1alpha1.Operation) Action {
 	c := s.Controller
+	another := op.Controller != c.Leader
 	switch {
+	case another && c.LedFor >= c.Lease:
+		return s.settle(op) // also when the token is not handled: the one before may have written an older one over it
 	case s.Kustomization.Status.LastHandledReconcileAt != op.SuspendToken:
 		if act, late := s.unresolved(op); late {
 			return act
 		}
 		return s.waitOn(op)
-	case op.Controller == c.Leader:
-		return s.finish(op)
-	case c.LedFor < c.Lease:
+	case another:
 		op.Message = "another kustomize-controller leads; waiting until the one before cannot write any more"
 		act := s.waitOn(op)
 		act.Recheck = max(c.Lease-c.LedFor, time.Second)
 		return act
 	}
-	return s.settle(op)
+	return s.finish(op)
 }
 
 // waitOn says how far the operation is and does nothing. It comes back when the operation becomes Unresolved.

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -192,6 +193,27 @@ var _ = Describe("Of two controllers with a holder each", Label("flux"), Serial,
 			return h.ID == "r2" && (h.Outcome == v1alpha1.OutcomeSucceeded || h.Outcome == v1alpha1.OutcomeCurrent), scene.Say(f), nil
 		})).To(Succeed())
 		Expect(level(ctx, t)).To(Equal("debug"))
+	})
+
+	It("the second is not misled by the last word of the first, which came back only to say what it had handled", storyBound, func(ctx SpecContext) {
+		pairs(ctx, a, b)
+		t := stillTeam(ctx, "lead-word")
+		_, thaw := settling(ctx, t, "debug")
+		f, err := t.Trigger(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		op := f.Status.Operation
+		Expect(world.StopPair(a.Pod, false)).To(Succeed())
+		leads(ctx, b)
+		Expect(t.Await(ctx, "the second handled the suspend", func(ctx context.Context) (bool, string, error) {
+			k, err := t.Kustomization(ctx)
+			return k.Status.LastHandledReconcileAt == op.SuspendToken, k.Status.LastHandledReconcileAt, err
+		})).To(Succeed())
+		// A run writes the token it began with when it returns, whatever another process has written meanwhile.
+		word := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"lastHandledReconcileAt":%q}}`, op.Token))
+		Expect(t.Client.Status().Patch(ctx, kustomization(ctx, t), word, client.FieldOwner("gotk-kustomize-controller"))).To(Succeed())
+		thaw()
+		Expect(ends(ctx, t, "r1", v1alpha1.OperationFailed).SuspendToken).NotTo(Equal(op.SuspendToken))
+		Expect(level(ctx, t)).To(Equal("info"))
 	})
 
 	It("the first stops in order and gives its Lease up at once: the second waits for the whole of it all the same", storyBound, func(ctx SpecContext) {
