@@ -20,7 +20,7 @@ import (
 
 // The steps of an adoption, in order.
 const (
-	stepMarked    = "start → finalizer"
+	stepMarked    = "first request → finalizer"
 	stepSuspended = "→ suspend sent"
 	stepHandled   = "→ suspend handled"
 	stepHeld      = "→ held"
@@ -28,96 +28,117 @@ const (
 
 var adoptionSteps = []string{stepMarked, stepSuspended, stepHandled, stepHeld}
 
-// adoptions is when each step of each adoption was seen, by the Kustomization's name.
-type adoptions map[string]*lap
+// adoptions is what was seen of a team's triggers and their Kustomizations.
+type adoptions struct {
+	triggers, appliers watch.Interface
+	held               map[string]bool                 // of every trigger that was seen
+	before             map[string]bool                 // Kustomizations that were held before the holder's start
+	marks              map[string]map[string]time.Time // when each step was first seen, by Kustomization
+}
 
-// awaitHeld waits until n triggers of the team are held with nothing in flight, and returns what was seen until then.
-func (b *bench) awaitHeld(ctx context.Context, n int) (adoptions, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, heldBound, fmt.Errorf("not within %s", heldBound))
-	defer cancel()
+// watchAdoptions begins to look at n triggers, and sees what they are while no holder runs: what is held then is adopted no
+// more. The watches end with ctx.
+func (b *bench) watchAdoptions(ctx context.Context, n int) (*adoptions, error) {
 	c, err := watcher(b.world)
 	if err != nil {
 		return nil, err
 	}
-	triggers, err := c.Watch(ctx, &v1alpha1.FluxTriggerList{}, client.InNamespace(idleTeam))
-	if err != nil {
+	a := newAdoptions()
+	if a.triggers, err = c.Watch(ctx, &v1alpha1.FluxTriggerList{}, client.InNamespace(idleTeam)); err != nil {
 		return nil, fmt.Errorf("watch the triggers: %w", err)
 	}
-	defer triggers.Stop()
-	appliers, err := c.Watch(ctx, &kustomizev1.KustomizationList{}, client.InNamespace(cluster.FluxNamespace))
-	if err != nil {
+	if a.appliers, err = c.Watch(ctx, &kustomizev1.KustomizationList{}, client.InNamespace(cluster.FluxNamespace)); err != nil {
 		return nil, fmt.Errorf("watch the Kustomizations: %w", err)
 	}
-	defer appliers.Stop()
-	all, held := adoptions{}, map[string]bool{}
-	for len(held) < n {
-		var event watch.Event
-		open := false
-		select {
-		case event, open = <-triggers.ResultChan():
-		case event, open = <-appliers.ResultChan():
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d triggers are held: %w", len(held), n, context.Cause(ctx))
-		}
-		at := time.Now()
-		switch o := event.Object.(type) {
-		case *v1alpha1.FluxTrigger:
-			if all.trigger(o, at) {
-				held[o.Name] = true
-			} else {
-				delete(held, o.Name)
-			}
-		case *kustomizev1.Kustomization:
-			all.applier(o, at)
-		default:
-			open = false
-		}
-		if !open {
-			return nil, errors.New("the API server ended a watch")
+	if err := a.until(ctx, func() bool { return len(a.held) == n }); err != nil {
+		return nil, err
+	}
+	for name, marks := range a.marks {
+		if _, held := marks[stepHeld]; held {
+			a.before[name] = true
 		}
 	}
-	return all, nil
+	return a, nil
 }
 
-// trigger notes what the trigger shows, and says that it is held.
-func (a adoptions) trigger(f *v1alpha1.FluxTrigger, at time.Time) bool {
-	l := a.of(f.Spec.KustomizationRef.Name)
+func newAdoptions() *adoptions {
+	return &adoptions{held: map[string]bool{}, before: map[string]bool{}, marks: map[string]map[string]time.Time{}}
+}
+
+// allHeld waits until every trigger is held with nothing in flight.
+func (a *adoptions) allHeld(ctx context.Context) error {
+	return a.until(ctx, func() bool {
+		for _, held := range a.held {
+			if !held {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// until takes in what the watches show until done.
+func (a *adoptions) until(ctx context.Context, done func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, heldBound, fmt.Errorf("not within %s", heldBound))
+	defer cancel()
+	for !done() {
+		var event watch.Event
+		select {
+		case event = <-a.triggers.ResultChan():
+		case event = <-a.appliers.ResultChan():
+		case <-ctx.Done():
+			return fmt.Errorf("watch the triggers become held: %w", context.Cause(ctx))
+		}
+		switch o := event.Object.(type) {
+		case *v1alpha1.FluxTrigger:
+			a.trigger(o, time.Now())
+		case *kustomizev1.Kustomization:
+			a.applier(o, time.Now())
+		default:
+			return errors.New("the API server ended a watch")
+		}
+	}
+	return nil
+}
+
+// trigger notes what the trigger shows.
+func (a *adoptions) trigger(f *v1alpha1.FluxTrigger, at time.Time) {
+	name := f.Spec.KustomizationRef.Name
 	if slices.Contains(f.Finalizers, v1alpha1.HoldFinalizer) {
-		l.mark(stepMarked, at)
+		a.mark(name, stepMarked, at)
 	}
 	c := status.Get(f.Status.Conditions, v1alpha1.ConditionHeld)
-	if c == nil || v1alpha1.Reason(c.Reason) != v1alpha1.ReasonSuspended {
-		return false
+	if a.held[f.Name] = c != nil && v1alpha1.Reason(c.Reason) == v1alpha1.ReasonSuspended; a.held[f.Name] {
+		a.mark(name, stepHeld, at)
 	}
-	l.mark(stepHeld, at)
-	return true
 }
 
 // applier notes what the Kustomization shows. It is made suspended, so held-by is the sign that the holder suspended it.
-func (a adoptions) applier(k *kustomizev1.Kustomization, at time.Time) {
+func (a *adoptions) applier(k *kustomizev1.Kustomization, at time.Time) {
 	if k.Annotations[v1alpha1.HeldByAnnotation] == "" {
 		return
 	}
-	l := a.of(k.Name)
-	l.mark(stepSuspended, at)
+	a.mark(k.Name, stepSuspended, at)
 	if k.Status.LastHandledReconcileAt == k.Annotations[meta.ReconcileRequestAnnotation] {
-		l.mark(stepHandled, at)
+		a.mark(k.Name, stepHandled, at)
 	}
 }
 
-func (a adoptions) of(name string) *lap {
-	if a[name] == nil {
-		a[name] = &lap{marks: map[string]time.Time{}}
+// mark notes the step, the first time it is seen.
+func (a *adoptions) mark(name, step string, at time.Time) {
+	if a.marks[name] == nil {
+		a.marks[name] = map[string]time.Time{}
 	}
-	return a[name]
+	l := lap{marks: a.marks[name]}
+	l.mark(step, at)
 }
 
-// since returns the adoptions that ended after begin, timed from then. What was held before is none.
-func (a adoptions) since(begin time.Time) laps {
+// since returns the adoptions that came to their end, timed from begin.
+func (a *adoptions) since(begin time.Time) laps {
 	var all laps
-	for _, l := range a {
-		if end, ok := l.marks[stepHeld]; ok && end.After(begin) {
-			all = append(all, lap{begin: begin, end: end, marks: l.marks})
+	for name, marks := range a.marks {
+		if end, held := marks[stepHeld]; held && !a.before[name] {
+			all = append(all, lap{begin: begin, end: end, marks: marks})
 		}
 	}
 	return all

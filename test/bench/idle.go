@@ -60,7 +60,7 @@ func (b *bench) idle(ctx context.Context) error {
 			return err
 		}
 		start, took := s.adopted.first(stepMarked), s.adopted.last(stepHeld)
-		b.table.add(fmt.Sprintf("from the holder's start until all are held: %s for %d that were not; %s of it until the first is touched, then %.1f a second",
+		b.table.add(fmt.Sprintf("from the holder's first request until all are held: %s for %d that were not; %s of it until the first is touched, then %.1f a second",
 			ms(took), len(s.adopted), ms(start), float64(len(s.adopted))/(took-start).Seconds()), details...)
 	}
 	return nil
@@ -94,18 +94,8 @@ func (b *bench) standing(ctx context.Context, team *scene.Team, log requestLog, 
 	if err := addTriggers(ctx, team, had, n); err != nil {
 		return s, err
 	}
-	say("idle: starting the holder")
-	var seen adoptions
-	all := make(chan error, 1)
-	go func() {
-		var err error
-		seen, err = b.awaitHeld(ctx, n)
-		all <- err
-	}()
-	if err := b.world.StartHolder(ctx); err != nil {
-		return s, err
-	}
-	if err := <-all; err != nil {
+	var err error
+	if s.adopted, err = b.adopt(ctx, log, n); err != nil {
 		return s, err
 	}
 	before, err := b.quiet(ctx)
@@ -113,9 +103,6 @@ func (b *bench) standing(ctx context.Context, team *scene.Team, log requestLog, 
 		return s, err
 	}
 	begin := time.Now()
-	if s.adopted = seen.since(time.UnixMilli(int64(before.sum(startSeconds) * 1000))); len(s.adopted) == 0 {
-		return s, errors.New("no trigger was seen to become held after the holder's start")
-	}
 	say("idle: %d held after %s; counting requests for %s", n, ms(s.adopted.last(stepHeld)), idleFor)
 	if err := pause(ctx, idleFor); err != nil {
 		return s, err
@@ -129,13 +116,40 @@ func (b *bench) standing(ctx context.Context, team *scene.Team, log requestLog, 
 	if err != nil {
 		return s, err
 	}
-	if s.asked, s.kept = logged.apart(); len(s.kept) == 0 {
-		return s, errors.New("the API server logged no renewal of the holder's Lease, so it logs nothing of the holder")
-	}
+	s.asked, s.kept = logged.apart()
 	s.cpu = time.Duration((after.sum(cpuSeconds) - before.sum(cpuSeconds)) * float64(time.Second))
 	s.resident, s.live = after.sum(residentBytes), after.sum(liveBytes)
 	say("idle: %d requests at %d held, and %s", len(s.asked), n, s.kept.kinds())
 	return s, b.world.StopHolder(true)
+}
+
+// adopt starts the holder and returns how it came to hold those of the n triggers that were not held, timed from its first
+// request.
+func (b *bench) adopt(ctx context.Context, log requestLog, n int) (laps, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the watches
+	seen, err := b.watchAdoptions(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	say("idle: starting the holder")
+	held := make(chan error, 1)
+	go func() { held <- seen.allHeld(ctx) }()
+	from := time.Now()
+	if err := b.world.StartHolder(ctx); err != nil {
+		return nil, err
+	}
+	if err := <-held; err != nil {
+		return nil, err
+	}
+	logged, err := log.between(cluster.HolderUser, from, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if len(logged) == 0 {
+		return nil, errors.New("the API server logged no request of the holder")
+	}
+	return seen.since(logged[0].at), nil
 }
 
 // quiet waits until the holder has made no request for five seconds, at most half a minute, and returns its metrics then.

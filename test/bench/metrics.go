@@ -15,7 +15,6 @@ import (
 const (
 	requestsTotal = "rest_client_requests_total"
 	cpuSeconds    = "process_cpu_seconds_total"
-	startSeconds  = "process_start_time_seconds"
 	residentBytes = "process_resident_memory_bytes"
 	liveBytes     = "go_gc_heap_live_bytes"
 )

@@ -59,11 +59,13 @@ func TestAWallIsFromTheFirstBeginningToTheLastEnd(t *testing.T) {
 
 func TestWhatWasHeldBeforeTheStartIsNoAdoption(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	a := adoptions{}
-	a.of("before").mark(stepHeld, start.Add(-time.Second))
-	a.of("after").mark(stepMarked, start.Add(time.Second))
-	a.of("after").mark(stepHeld, start.Add(3*time.Second))
-	a.of("never").mark(stepMarked, start.Add(time.Second))
+	a := newAdoptions()
+	a.before["before"] = true
+	a.mark("before", stepHeld, start.Add(time.Second))
+	a.mark("after", stepMarked, start.Add(time.Second))
+	a.mark("after", stepHeld, start.Add(3*time.Second))
+	a.mark("after", stepHeld, start.Add(9*time.Second))
+	a.mark("never", stepMarked, start.Add(time.Second))
 	got := a.since(start)
 	if len(got) != 1 || got.first(stepMarked) != time.Second || got.last(stepHeld) != 3*time.Second {
 		t.Errorf("got %+v", got)
