@@ -173,6 +173,7 @@ func (h *holder) read(what string) error {
 func (h *holder) write(w apiserver.Write, do func() (*apiserver.Object, error)) (*apiserver.Object, error) {
 	what := effect(w)
 	h.pause(what, turn.When{})
+	h.w.promises.sends(w)
 	fate := h.w.faults.fate(h.w, what)
 	h.w.visits.effect(what, fate)
 	if fate != lands {

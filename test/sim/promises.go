@@ -8,6 +8,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -21,6 +22,7 @@ type promises struct {
 	resumes []resume
 	cover   map[*flux.Run]resume
 	began   map[*flux.Run]int // the step of its first write
+	sent    map[string]int    // by T1: the step in which a holder first sent the record, which may arrive much later
 	records map[string]int    // by T1: the step an operation was recorded in
 	final   map[string]int    // by T1: the step its verdict was written in
 	gone    map[string]bool   // by T1: its Kustomization was not there any more
@@ -55,7 +57,7 @@ type unnamed struct {
 }
 
 func newPromises(w *World) *promises {
-	return &promises{w: w, cover: map[*flux.Run]resume{}, began: map[*flux.Run]int{}, records: map[string]int{}, final: map[string]int{}, gone: map[string]bool{}}
+	return &promises{w: w, cover: map[*flux.Run]resume{}, began: map[*flux.Run]int{}, sent: map[string]int{}, records: map[string]int{}, final: map[string]int{}, gone: map[string]bool{}}
 }
 
 // breaks notes the first promise that is broken.
@@ -129,6 +131,14 @@ func (p *promises) recorded(f *v1alpha1.FluxTrigger, k *apiserver.Object) string
 	return token
 }
 
+// sends is told of each write of a holder before it is sent.
+func (p *promises) sends(w apiserver.Write) {
+	token, _, _ := unstructured.NestedString(w.Body, "status", "operation", "token")
+	if _, known := p.sent[token]; !known {
+		p.sent[token] = p.w.steps
+	}
+}
+
 // referenced says that a GitTarget names the trigger.
 func (p *promises) referenced() bool {
 	return p.w.object(v1alpha1.GroupVersion.WithKind("GitTarget"), types.NamespacedName{Namespace: app.Namespace, Name: "web"}) != nil
@@ -169,7 +179,7 @@ func (p *promises) verdict(f *v1alpha1.FluxTrigger, op *v1alpha1.Operation) {
 			p.breaks("an operation ends when its run has: operation %s is %s while run %d of it goes on", op.Token, op.Phase, r.Number)
 		}
 		// Somebody else may have resumed it before the operation did; applied is applied. What ran before the record is not.
-		since := op.Origin == v1alpha1.OriginExternal || p.began[r] >= p.records[op.Token]
+		since := op.Origin == v1alpha1.OriginExternal || p.began[r] >= p.sent[op.Token]
 		done = done || since && r.Full && r.Revision == op.AppliedRevision
 	}
 	if op.Phase == v1alpha1.OperationSucceeded && !done && op.Origin != v1alpha1.OriginDeletion {
