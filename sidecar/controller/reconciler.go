@@ -121,7 +121,8 @@ func (r *Reconciler) follow(s hold.Seen, a hold.Action) {
 
 // denied says in the status, and does, what follows from an effect the server refused. The caller tries again later.
 func (r *Reconciler) denied(ctx context.Context, s hold.Seen, a hold.Action, why error) error {
-	then := hold.Denied(s, a, why.Error(), apierrors.IsForbidden(why))
+	refused := apierrors.IsForbidden(why) || apierrors.IsInvalid(why) // by the role, or by an admission policy
+	then := hold.Denied(s, a, why.Error(), refused)
 	if !writes(s, then) {
 		return nil
 	}

@@ -3,6 +3,7 @@ package flux
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -104,13 +105,22 @@ func (a Applier) apply(ctx context.Context, step string, gvk schema.GroupVersion
 }
 
 // wrap names the step, and tells a target that moved from everything else. An apply to an object that is gone, or that has
-// another uid, comes back as a conflict or as an invalid new object, by version of the API server.
+// another uid, comes back as a conflict or as an object with invalid fields, by version of the API server. A policy that
+// denies the write comes back as invalid too, and names no field.
 func wrap(step string, t applier.Target, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err):
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err) && namesField(err):
 		return fmt.Errorf("%s %s: %w: %w", step, t.NamespacedName, applier.ErrMoved, err)
 	}
 	return fmt.Errorf("%s %s: %w", step, t.NamespacedName, err)
+}
+
+func namesField(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "" })
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -146,7 +147,8 @@ func TestATargetThatMovedIsTold(t *testing.T) {
 	}{
 		{"another resourceVersion or uid", apierrors.NewConflict(kind, "app", errors.New("x")), true},
 		{"gone", apierrors.NewNotFound(kind, "app"), true},
-		{"gone, where the server tries to create it", apierrors.NewInvalid(schema.GroupKind{}, "app", nil), true},
+		{"gone, where the server tries to create it", apierrors.NewInvalid(schema.GroupKind{}, "app", field.ErrorList{field.Required(field.NewPath("spec", "interval"), "")}), true},
+		{"denied by a policy", apierrors.NewInvalid(schema.GroupKind{}, "app", nil), false},
 		{"forbidden", apierrors.NewForbidden(kind, "app", nil), false},
 		{"an outage", errors.New("connection refused"), false},
 	}
