@@ -169,7 +169,8 @@ func resumed(ctx context.Context, t *scene.Team, level string) (commit string, b
 	return commit, begin
 }
 
-// deny refuses the holder's writes of the team's Kustomization for which the CEL expression is true, until allow.
+// deny refuses the holder's writes of the team's Kustomization for which the CEL expression is true, until allow. The reason
+// it gives is no matter of permissions, so the holder tries again and withdraws nothing.
 func deny(ctx context.Context, t *scene.Team, expression string) (allow func()) {
 	GinkgoHelper()
 	name := "deny-" + t.Name
@@ -182,7 +183,7 @@ spec:
     resourceRules: [{apiGroups: [kustomize.toolkit.fluxcd.io], apiVersions: ["*"], operations: [UPDATE], resources: [kustomizations]}]
   matchConditions:
   - {name: holder, expression: 'request.userInfo.username == "%[2]s" && request.name == "%[3]s"'}
-  validations: [{expression: '!(%[4]s)', message: denied by the story}]
+  validations: [{expression: '!(%[4]s)', message: denied by the story, reason: RequestEntityTooLarge}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
