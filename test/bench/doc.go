@@ -56,8 +56,8 @@
 // holders by the difference in number; what both need anyway is not in it. Of the heap, the part that was live at the last
 // garbage collection is shown too: the rest is room that the Go runtime keeps.
 //
-// Adoption is from the holder's first request, which it makes as it starts, until every trigger is Held, step by step as watches show them, with
-// what it asked of the API server: how many requests for each adoption, how long one took on average, and how many of
-// a program's requests were under way at a time. A number near the holder's eight workers means that it does nothing but wait
-// for the API server.
+// Adoption is from the holder's first request, which it makes as it starts, until every trigger is Held, step by step as
+// watches show them, with what it asked of the API server: how many requests for each adoption, how long one took on average
+// from its arrival to its answer, and how many were under way at a time. Where that is far below the number of the
+// program's workers, they wait for a turn on the processors and not for each other.
 package main
