@@ -11,6 +11,7 @@ export CGO_ENABLED := $(if $(RACE),1,0)
 GO       ?= go
 FUZZTIME ?= 20s
 LABEL    ?=
+MUTATE   ?= sidecar/hold internal/binding
 
 race      := $(if $(RACE),-race)
 crds      := charts/holdfast/crds
@@ -21,7 +22,7 @@ golangci-lint  := $(GO) tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
 
 # Modules whose go.mod and go.sum must say exactly what their packages import. Those of test/cluster/kube and
 # test/cluster/flux are not among them: they pin upstream mains, whose tests nobody here needs.
-tidy-modules := . test hack/tools hack/lint
+tidy-modules := . test hack/tools hack/lint hack/mutate
 all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux
 
 # The test module's packages that need no running world.
@@ -41,6 +42,7 @@ help: ## Print this help
 	@echo '  HOLDFAST_CACHE=dir where the real Kubernetes and Flux are built and kept (default: holdfast in your cache folder)'
 	@echo '  FUZZTIME=20s       fuzz: how long for each target'
 	@echo '  MUTANT=name        mutants: only this one'
+	@echo '  MUTATE=packages    mutate: these instead of the cores, such as MUTATE=internal/binding'
 	@echo '  RACE=1             test-unit, test-e2e: with the race detector; needs a C compiler'
 
 .PHONY: demo
@@ -62,6 +64,8 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@$(GO) test $(race) ./...
 	@echo '== unit tests of the test module'
 	@$(GO) -C test test $(race) $(test-module-units)
+	@echo '== unit tests of hack/mutate'
+	@$(GO) -C hack/mutate test $(race) ./...
 
 .PHONY: test-e2e
 test-e2e: ## The kinds and the stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)
@@ -91,6 +95,11 @@ fuzz: ## Run each fuzz target for FUZZTIME
 mutants: ## Take lines of defence out one at a time and name the test that notices (MUTANT=name runs one)
 	@echo '== mutants: each must be noticed by a test'
 	@$(GO) run ./hack/mutants $(if $(MUTANT),-only '$(MUTANT)')
+
+.PHONY: mutate
+mutate: ## Change the operators of the cores one at a time; what no test notices must be argued in hack/mutants/SURVIVORS.md
+	@echo '== gremlins: each mutant must be noticed by a test, or be listed'
+	@$(GO) -C hack/mutate run . $(MUTATE)
 
 .PHONY: lint
 lint: ## golangci-lint on both modules (its first run compiles it, which takes minutes)
