@@ -26,7 +26,7 @@ tidy-modules := . test hack/tools hack/lint hack/mutate
 all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux
 
 # The test module's packages that need no running world.
-test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/api$$' -e '/test/e2e$$')
+test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/api$$' -e '/test/e2e$$' -e '/test/facts$$' -e '/test/sim$$')
 
 .PHONY: help
 help: ## Print this help
@@ -66,6 +66,8 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@$(GO) -C test test $(race) $(test-module-units)
 	@echo '== unit tests of hack/mutate'
 	@$(GO) -C hack/mutate test $(race) ./...
+	@echo '== the simulator: every effect and crash point, and seeded runs'
+	@$(GO) -C test test $(race) -count=1 -timeout 15m -v ./sim -run '$(if $(SIM),$(SIM),.)' | grep -v -e '^=== ' -e '^    --- PASS'
 
 .PHONY: test-e2e
 test-e2e: ## The kinds and the stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)

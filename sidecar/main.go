@@ -63,12 +63,12 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	if err := errors.Join(controller.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register kinds: %w", err)
 	}
-	grace := passesEnd
+	grace, lease := passesEnd, leader.LeaseOf(s.namespace, s.selector)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: s.address},
 		HealthProbeBindAddress:  "0", // the probes are beside the metrics
-		Cache:                   cache.Options{ByObject: leader.Only(leader.LeaseOf(s.namespace, s.selector))},
+		Cache:                   cache.Options{ByObject: leader.Only(lease)},
 		GracefulShutdownTimeout: &grace,
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	}
 	watcher := leader.Off()
 	if s.election {
-		if watcher, err = leader.Watch(ctx, mgr.GetCache(), s.identity); err != nil {
+		if watcher, err = leader.Watch(ctx, mgr.GetCache(), lease, s.identity); err != nil {
 			return err
 		}
 	}

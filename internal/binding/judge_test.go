@@ -103,3 +103,10 @@ func TestTheOrderOfCandidatesDoesNotMatter(t *testing.T) {
 		t.Errorf("%+v\n%+v", x, y)
 	}
 }
+
+func TestWhoBindsAloneIsNamedAlone(t *testing.T) {
+	source := &Source{URL: "https://git.example/team/app", Branch: "main"}
+	if m := Judge(trigger(), source, []Candidate{target("b"), target("a")}).Message; m != "bound by GitTarget a, b" {
+		t.Errorf("got %q", m)
+	}
+}

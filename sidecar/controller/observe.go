@@ -19,9 +19,13 @@ import (
 	"github.com/holdfast-gitops/holdfast/sidecar/hold"
 )
 
-// observe gathers what Decide may look at. The trigger and what it holds come from read; what only says whether it may
-// hold comes from the cache. A trigger nobody names, and which adopted nothing, makes it read nothing of Flux.
-func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, read client.Reader) (hold.Seen, error) {
+// observe gathers what Decide may look at. The trigger and what it holds come from the API server where live, else from the
+// cache; what only says whether it may hold comes from the cache. A trigger nobody names, and which adopted nothing, makes it read nothing of Flux.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, live bool) (hold.Seen, error) {
+	read := client.Reader(r.Client)
+	if live {
+		read = r.Live
+	}
 	s := hold.Seen{Now: r.Now().UTC(), FreshToken: r.NewToken(), ClusterUID: r.ClusterUID}
 	trigger, err := get(ctx, read, key, &v1alpha1.FluxTrigger{})
 	if err != nil || trigger == nil {
@@ -39,6 +43,12 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, read
 	s.Kustomization, err = get(ctx, read, types.NamespacedName(trigger.Spec.KustomizationRef), &kustomizev1.Kustomization{})
 	if err != nil {
 		return s, err
+	}
+	// Who handled the suspend is known only from a Lease that is read after it was.
+	if op := trigger.Status.Operation; live && op != nil && !op.Phase.Final() && op.SuspendToken != "" {
+		if err := r.Leader.Look(ctx, r.Live); err != nil {
+			return s, err
+		}
 	}
 	s.Controller = r.controller(s.Kustomization)
 	if k := s.Kustomization; k != nil && k.Spec.SourceRef.Kind == sourcev1.GitRepositoryKind {

@@ -51,7 +51,7 @@ type Reconciler struct {
 	Notify Notifier
 
 	// Leader says which kustomize-controller leads.
-	Leader interface{ State() leader.State }
+	Leader Leader
 
 	// Shard selects the Kustomizations that the controller of this pod looks at.
 	Shard labels.Selector
@@ -68,15 +68,24 @@ type Reconciler struct {
 	memory memory
 }
 
+// Leader says which kustomize-controller leads.
+type Leader interface {
+	// State is what was seen last.
+	State() leader.State
+
+	// Look sees anew, through live.
+	Look(ctx context.Context, live client.Reader) error
+}
+
 // Reconcile takes one trigger as far as it goes without waiting.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	reader, live := client.Reader(r.Client), false
+	live := false
 	var moved error
 	var seen hold.Seen
 	var act hold.Action
 	for range maxPasses {
 		var err error
-		if seen, err = r.observe(ctx, req.NamespacedName, reader); err != nil {
+		if seen, err = r.observe(ctx, req.NamespacedName, live); err != nil {
 			return ctrl.Result{}, err
 		}
 		act = hold.Decide(seen)
@@ -85,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: act.Recheck}, nil
 		}
 		if !live {
-			reader, live = r.Live, true
+			live = true
 			continue
 		}
 		if act.Verb == hold.Resume {

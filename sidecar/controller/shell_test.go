@@ -194,7 +194,7 @@ func TestAnOperationIsFollowedWhateverBecameOfTheTrigger(t *testing.T) {
 	s.fluxWrites(succeeds)
 	s.fluxWrites(handlesToken)
 	s.wrote("judged", "status Succeeded", "event Applied")
-	s.wrote("handed back", "release", "event Released", "status Succeeded", "status Succeeded")
+	s.wrote("handed back", "release guarded", "event Released", "status Succeeded", "status Succeeded")
 	if k := s.kustomization(); k.Spec.Suspend || len(k.Annotations) != 0 {
 		t.Errorf("suspend %v, annotations %v", k.Spec.Suspend, k.Annotations)
 	}
@@ -249,7 +249,7 @@ func TestAReleaseLeavesNothingBehind(t *testing.T) {
 	if err := s.store.Delete(t.Context(), s.trigger()); err != nil {
 		t.Fatal(err)
 	}
-	s.wrote("handed back, then let go", "release", "event Released", "status", "finalizers")
+	s.wrote("handed back, then let go", "release guarded", "event Released", "status", "finalizers")
 	k := s.kustomization()
 	if k.Spec.Suspend || len(k.Annotations) != 0 {
 		t.Errorf("suspend %v, annotations %v", k.Spec.Suspend, k.Annotations)

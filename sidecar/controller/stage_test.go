@@ -118,6 +118,8 @@ type leads struct{}
 
 func (leads) State() leader.State { return leader.State{Leads: true} }
 
+func (leads) Look(context.Context, client.Reader) error { return nil }
+
 // note keeps a write and lets before come between.
 func (s *stage) note(write string) error {
 	if s.before != nil {

@@ -59,7 +59,8 @@ type Action struct {
 	Token string
 
 	// Guarded: the object must still have the resourceVersion that was read; otherwise read and decide again. The uid is
-	// always guarded. A suspend that ends something resumed is not guarded, because nothing may delay it.
+	// always guarded. A suspend that ends something resumed is not guarded, because nothing may delay it. What gives up is: one
+	// that arrives late, after its sender was killed, must not undo what came since.
 	Guarded bool
 
 	// Reason says why, as log value and metric label.

@@ -84,7 +84,7 @@ func TestAStandbyWritesNothing(t *testing.T) {
 		{"leaves a prune alone", seen(held, kDeleting(ours, fluxs), resumedWith(t1), deletionOp("Running"), standby, later(time.Hour)), "Wait"},
 		{"leaves somebody else's resume alone", seen(held, resumedBy("flux"), operation("Settling"), standby, later(time.Hour)), "Wait"},
 		{"hands nothing back at first", seen(held, leavingFor(59*time.Second), standby), "Wait 1s"},
-		{"hands back when nobody does", seen(held, leavingFor(time.Minute), standby), "Release again event Released | Ready=False/Releasing Held=False/Releasing"},
+		{"hands back when nobody does", seen(held, leavingFor(time.Minute), standby), "Release guarded again event Released | Ready=False/Releasing Held=False/Releasing"},
 		{"a hand-back that was called off starts nothing here", seen(held, request("r1", c1), standby, func(s *Seen) { s.Trigger.Status.ReleasingSince = &past }), "Wait"},
 		{"of another shard, it is the same", seen(held, request("r1", c1), elsewhere), "Wait"},
 		{"of another shard, a moved label hands over without a resume (B20)", seen(held, operation("Requested"), elsewhere), "Wait"},

@@ -21,13 +21,13 @@ func TestAHeldKustomizationThatIsDeletedIsPrunedAsItSays(t *testing.T) { // B12
 		{"a prune takes its time", seen(resumed), "Wait 5m0s | " + gone + " | Deletion Running"},
 		{"a prune that failed keeps Flux's finalizer, and is waited for", seen(resumed, handled(t1)), "Wait 5m0s | " + gone + " | Deletion Running"},
 		{"Flux's finalizer alone gone is no prune: it went while it was suspended", seen(resumed, kDeleting(ours)), "Wait 5m0s | " + gone + " | Deletion Running"},
-		{"let go when both are so", seen(resumed, kDeleting(ours), handled(t1)), "GiveUp event ApplierDeleted | Ready=False/ApplierNotFound Held=False/NotConfigured | Deletion Succeeded"},
+		{"let go when both are so", seen(resumed, kDeleting(ours), handled(t1)), "GiveUp guarded event ApplierDeleted | Ready=False/ApplierNotFound Held=False/NotConfigured | Deletion Succeeded"},
 		{"gone before that was written down", seen(resumed, noKustomization), "Wait event ApplierDeleted | Ready=False/ApplierNotFound Held=False/NotConfigured | Deletion Succeeded"},
 		{"Unresolved when Flux does not come", seen(resumed, later(5*time.Minute)), "Wait 1s event ApplyUnresolved | Ready=False/ApplierNotFound Held=True/Applying | Deletion Unresolved"},
 		{"an apply in flight is followed to its end before", seen(going, suspended(t2), operation("Settling"), kDeleting(ours, fluxs)), "Wait 5m0s | " + gone + " | Request Settling holdfast-t2"},
 		{"a trigger that goes too prunes first", seen(going, leavingFor(time.Minute)), "Wait again | Ready=False/ApplierNotFound Held=False/Releasing | Deletion Requested"},
 		{"but not for longer than a hand-back may take", seen(resumed, leavingFor(10*time.Minute)), "Wait event ApplyFailed | Ready=False/ApplierNotFound Held=False/Releasing | Deletion Failed ReleaseFailed"},
-		{"and hands back then", seen(going, leavingFor(10*time.Minute)), "Release again event Released | Ready=False/ApplierNotFound Held=False/Releasing"},
+		{"and hands back then", seen(going, leavingFor(10*time.Minute)), "Release guarded again event Released | Ready=False/ApplierNotFound Held=False/Releasing"},
 		{"what another trigger holds is that one's to let go", seen(going, heldBy(other), otherLives), "Wait 1m0s | Ready=False/ApplierNotFound Held=False/NotConfigured"},
 	})
 	if op := Decide(seen(going)).Status.Operation; op.SourceRef != "" {
@@ -44,7 +44,7 @@ func TestAHeldKustomizationThatIsDeletedLeavesEverythingWhereItsTriggerSaysSo(t 
 	const gone = "Ready=False/ApplierNotFound Held=False/NotConfigured"
 	check(t, []row{
 		{"Flux lets it go while it is suspended", seen(going), "Wait | " + gone},
-		{"then so do we", seen(going, kDeleting(ours)), "GiveUp event ApplierDeleted"},
+		{"then so do we", seen(going, kDeleting(ours)), "GiveUp guarded event ApplierDeleted"},
 		{"one that somebody resumed is suspended before Flux prunes", seen(going, resumedBy("flux")), "Suspend fresh | " + gone},
 		{"an apply in flight is suspended first", seen(going, operation("Running"), resumedWith(t1), progressing(8)), "Suspend fresh | Ready=False/ApplierNotFound Held=True/Applying | Request Settling fresh"},
 		{"a trigger that goes too waits for it", seen(going, leavingFor(time.Minute)), "Wait | Ready=False/ApplierNotFound Held=False/Releasing"},
@@ -60,7 +60,7 @@ func TestAHandBackEnds(t *testing.T) {
 		{"one that is resumed too", seen(held, operation("Running"), resumedWith(t1), leavingFor(10*time.Minute)), "Wait event ApplyFailed | Ready=False/Releasing Held=False/Releasing | Request Failed ReleaseFailed | answer r1 Failed"},
 		{"a reference that comes back in the middle takes hold again", seen(finalizer, owner("holdfast", "Apply"), func(s *Seen) { s.Trigger.Status.ReleasingSince = &past }), "Suspend fresh guarded | Ready=False/Suspending Held=False/Suspending"},
 		{"one being deleted that we do not keep is let go", seen(held, deleting, kDeleting(fluxs)), "RemoveFinalizer"},
-		{"a trigger whose own finalizer was wiped hands back all the same", seen(held, verdict(v1alpha1.ReasonNotReferenced), func(s *Seen) { s.Trigger.Finalizers = nil }), "Release again event Released | Ready=True/NotReferenced Held=False/Releasing"},
+		{"a trigger whose own finalizer was wiped hands back all the same", seen(held, verdict(v1alpha1.ReasonNotReferenced), func(s *Seen) { s.Trigger.Finalizers = nil }), "Release guarded again event Released | Ready=True/NotReferenced Held=False/Releasing"},
 		{"one made anew under the name is not touched", seen(finalizer, deleting, anotherUID), "RemoveFinalizer"},
 	})
 

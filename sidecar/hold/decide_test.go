@@ -125,7 +125,7 @@ func TestDecide(t *testing.T) {
 		{"resumes again when a stop suspended it before it ran", seen(suspended("stop"), operation("Requested"), handled("stop")), "Resume holdfast-t1 guarded 5m0s | " + isApplying + " | r1 Running"},
 		{"suspends and judges when somebody resumed it first", seen(held, operation("Requested"), resumedBy("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
 		{"suspends and judges when held-by was wiped", seen(held, operation("Requested"), heldBy("")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
-		{"suspends and judges when somebody resumed and suspended it first", seen(held, operation("Requested"), flapped("flux")), "Suspend fresh | " + isApplying + " | r1 Settling fresh"},
+		{"suspends and judges when somebody resumed and suspended it first, and names who", seen(held, operation("Requested"), flapped("flux")), "Suspend fresh event ResumedElsewhere | " + isApplying + " | r1 Settling fresh"},
 
 		// Running.
 		{"waits for the start, with a deadline", seen(held, operation("Running"), resumedWith(t1), later(time.Minute)), "Wait 4m0s | " + isApplying + " | r1 Running"},
@@ -158,23 +158,23 @@ func TestDecide(t *testing.T) {
 
 		// Release.
 		{"a trigger that never adopted just goes", seen(deleting), "Wait"},
-		{"hands back when deleted", seen(held, deleting), "Release again event Released | " + isReleasing},
-		{"hands back when nobody names it", seen(held, verdict(v1alpha1.ReasonNotReferenced)), "Release again event Released | Ready=True/NotReferenced Reconciling=True/Progressing Configured=Unknown/NotReferenced Held=False/Releasing"},
-		{"finishes a hand-back that was cut short", seen(finalizer, deleting, owner("holdfast", "Apply")), "Release again event Released | " + isReleasing},
+		{"hands back when deleted", seen(held, deleting), "Release guarded again event Released | " + isReleasing},
+		{"hands back when nobody names it", seen(held, verdict(v1alpha1.ReasonNotReferenced)), "Release guarded again event Released | Ready=True/NotReferenced Reconciling=True/Progressing Configured=Unknown/NotReferenced Held=False/Releasing"},
+		{"finishes a hand-back that was cut short", seen(finalizer, deleting, owner("holdfast", "Apply")), "Release guarded again event Released | " + isReleasing},
 		{"lets go when nothing of it is left", seen(finalizer, deleting), "RemoveFinalizer"},
 		{"lets go when the Kustomization is gone", seen(finalizer, deleting, noKustomization), "RemoveFinalizer"},
 		{"lets go without touching what another trigger holds", seen(held, deleting, heldBy(other), otherLives, otherAdopted), "RemoveFinalizer"},
 		{"hands over to the next in line, suspended all the while", seen(held, deleting, otherLives), "Suspend fresh guarded again event Released | " + isReleasing},
 		{"hands over also when no GitTarget names it any more", seen(held, otherLives, verdict(v1alpha1.ReasonNotReferenced)), "Suspend fresh guarded again event Released | Ready=True/NotReferenced Reconciling=True/Progressing Configured=Unknown/NotReferenced Held=False/Releasing"},
-		{"hands nothing over to one that is not bound itself", seen(held, deleting, otherLives, otherUnbound), "Release again event Released | " + isReleasing},
+		{"hands nothing over to one that is not bound itself", seen(held, deleting, otherLives, otherUnbound), "Release guarded again event Released | " + isReleasing},
 		{"stays until the next in line has adopted", seen(held, deleting, heldBy(other), otherLives), "Wait | Ready=False/HeldByAnotherTrigger Reconciling=True/Progressing Stalled=True/HeldByAnotherTrigger Configured=False/HeldByAnotherTrigger Held=False/Releasing"},
-		{"hands back what went to one that is gone and never adopted", seen(held, deleting, heldBy(other)), "Release again event Released | " + isReleasing},
-		{"hands back what went to one that leaves and never adopted", seen(held, deleting, heldBy(other), otherLives, otherUnbound), "Release again event Released | " + isReleasing},
-		{"hands back also when somebody wrote another held-by over ours", seen(held, deleting, forged(other)), "Release again event Released | " + isReleasing},
+		{"hands back what went to one that is gone and never adopted", seen(held, deleting, heldBy(other)), "Release guarded again event Released | " + isReleasing},
+		{"hands back what went to one that leaves and never adopted", seen(held, deleting, heldBy(other), otherLives, otherUnbound), "Release guarded again event Released | " + isReleasing},
+		{"hands back also when somebody wrote another held-by over ours", seen(held, deleting, forged(other)), "Release guarded again event Released | " + isReleasing},
 		{"suspends an operation before it hands back", seen(held, operation("Running"), resumedWith(t1), deleting, progressing(8)), "Suspend fresh | " + isReleasing + " | r1 Settling fresh"},
 		{"follows that operation to its end before it hands back", seen(suspended(t2), operation("Settling"), deleting), "Wait 5m0s | " + isReleasing + " | r1 Settling holdfast-t2"},
-		{"hands back also when refused", seen(held, deleting, func(s *Seen) { s.KubeProvider = nil }), "Release again event Released | Ready=False/KubeProviderNotFound Reconciling=True/Progressing Stalled=True/KubeProviderNotFound Configured=False/KubeProviderNotFound Held=False/Releasing"},
-		{"rejects a request while it hands back", seen(held, deleting, request("r1", c1)), "Release again event Released | " + isReleasing + " | answer r1 Rejected"},
+		{"hands back also when refused", seen(held, deleting, func(s *Seen) { s.KubeProvider = nil }), "Release guarded again event Released | Ready=False/KubeProviderNotFound Reconciling=True/Progressing Stalled=True/KubeProviderNotFound Configured=False/KubeProviderNotFound Held=False/Releasing"},
+		{"rejects a request while it hands back", seen(held, deleting, request("r1", c1)), "Release guarded again event Released | " + isReleasing + " | answer r1 Rejected"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

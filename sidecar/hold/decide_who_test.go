@@ -125,7 +125,7 @@ func TestAManagerThatAppliesSuspendIsNotFought(t *testing.T) { // B13
 			status.Set(&s.Trigger.Status.Conditions, v1alpha1.ConditionConfigured, "False", v1alpha1.ReasonSuspendOwnedElsewhere, 3, now, "")
 		}), strings.Replace(refused, " event SuspendOwnedElsewhere", "", 1)},
 		{"in the middle of an operation it is suspended all the same", seen(held, operation("Running"), applied(false)), "Suspend fresh event ResumedElsewhere | Ready=True/Succeeded Held=True/Applying | Request Settling fresh"},
-		{"a hand-back leaves the field to it", seen(held, applied(true), deleting), "GiveUp again event Released | Ready=False/SuspendOwnedElsewhere Held=False/Releasing"},
+		{"a hand-back leaves the field to it", seen(held, applied(true), deleting), "GiveUp guarded again event Released | Ready=False/SuspendOwnedElsewhere Held=False/Releasing"},
 	})
 
 	s := seen(held, externalOp(parent), suspended(t2), handled(t2))

@@ -42,9 +42,10 @@ func (s Seen) orphan() Action {
 		return Action{Reason: v1alpha1.ReasonApplierDeleted, Status: s.status(r)}
 	}
 	return Action{
-		Verb:   GiveUp,
-		Reason: v1alpha1.ReasonApplierDeleted,
-		Event:  s.deleted("what it applied is left in place (spec.onDelete: Orphan)"),
+		Verb:    GiveUp,
+		Guarded: true,
+		Reason:  v1alpha1.ReasonApplierDeleted,
+		Event:   s.deleted("what it applied is left in place (spec.onDelete: Orphan)"),
 	}
 }
 
@@ -66,7 +67,7 @@ func (s Seen) followDeletion(op v1alpha1.Operation) Action {
 		return Action{Verb: Resume, Token: op.Token, Guarded: true, Reason: v1alpha1.ReasonApplierDeleted, Status: s.status(s.reportOn(&op))}
 	case k.Status.LastHandledReconcileAt == op.Token && !slices.Contains(k.Finalizers, kustomizev1.KustomizationFinalizer):
 		act := s.finish(op)
-		act.Verb = GiveUp
+		act.Verb, act.Guarded = GiveUp, true
 		act.Event = s.deleted(fmt.Sprintf("Flux was let do with what it applied as its deletionPolicy says (%s)", k.GetDeletionPolicy()))
 		return act
 	}

@@ -33,7 +33,7 @@ func (s Seen) leave() Action {
 // release hands the Kustomization back, and says in r that it did. What another manager keeps suspended by applying the
 // field stays as that manager has it: resuming it would only be undone.
 func (s Seen) release(r report) Action {
-	act := Action{Verb: Release, Reason: v1alpha1.ReasonReleasing, Status: s.status(r), Again: true}
+	act := Action{Verb: Release, Guarded: true, Reason: v1alpha1.ReasonReleasing, Status: s.status(r), Again: true}
 	left := "it applies on its own again"
 	if by := suspendApplier(s.Kustomization); by != "" {
 		act.Verb = GiveUp

@@ -130,10 +130,16 @@ func (s Seen) resumedElsewhere() bool {
 		return false
 	case !k.Spec.Suspend:
 		return s.heldByUs() || s.wasHeld() && ownership.Holder(k) == "" // another trigger's is for that one to take back
-	case s.inFlight() && s.Trigger.Status.Operation.SuspendToken == "":
-		return false // we may have resumed it ourselves, and they only suspended it
+	case s.inFlight() && s.mayHaveResumed():
+		return false // and they only suspended it
 	}
 	return s.heldByUs() && s.wasHeld()
+}
+
+// mayHaveResumed says that the operation in flight may have resumed the Kustomization, and that no suspend was sent for it.
+func (s Seen) mayHaveResumed() bool {
+	op := s.Trigger.Status.Operation
+	return op.SuspendToken == "" && (op.Phase != v1alpha1.OperationRequested || requested(s.Kustomization) == op.Token)
 }
 
 // marked says that the Kustomization still carries something of our hold, so that leaving must hand it back.

@@ -71,7 +71,7 @@ func (s Seen) status(r report) *v1alpha1.FluxTriggerStatus {
 func (s Seen) keep(st *v1alpha1.FluxTriggerStatus, r report) {
 	k, at := s.Kustomization, instant(s.Now)
 	switch {
-	case r.held.reason == v1alpha1.ReasonSuspended, s.inFlight() && s.ends(r.operation):
+	case r.held.reason == v1alpha1.ReasonSuspended, s.inFlight() && s.ends(r.operation), !s.inFlight() && !s.wasHeld() && s.held():
 		st.AtRest = &v1alpha1.Rest{ApplierUID: string(k.UID), Baseline: BaselineOf(k)}
 	case !s.wasHeld(), r.held.reason == v1alpha1.ReasonReleasing && !s.inFlight(), r.held.reason == v1alpha1.ReasonNotReferenced:
 		st.AtRest = nil

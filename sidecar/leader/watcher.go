@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,12 +24,14 @@ import (
 type Watcher struct {
 	pod     string // of this holder and its kustomize-controller
 	off     bool
+	lease   types.NamespacedName
 	begin   time.Time // carries the monotonic clock
 	changes chan event.GenericEvent
 
-	mu   sync.Mutex
-	seen observation
-	wait *time.Timer // until one Lease has passed since the last change
+	mu      sync.Mutex
+	seen    observation
+	version string      // resourceVersion of what was seen last
+	wait    *time.Timer // until one Lease has passed since the last change
 }
 
 // Off is a Watcher without an election: the one kustomize-controller leads.
@@ -36,10 +39,10 @@ func Off() *Watcher {
 	return &Watcher{off: true, begin: time.Now(), changes: make(chan event.GenericEvent)}
 }
 
-// Watch returns a Watcher for the holder in pod that reads the Lease through informers, which Only has told to watch that
-// Lease alone. It returns at once; until the informers are filled nobody leads.
-func Watch(ctx context.Context, informers cache.Informers, pod string) (*Watcher, error) {
-	w := &Watcher{pod: pod, begin: time.Now(), changes: make(chan event.GenericEvent, 1)}
+// Watch returns a Watcher for the holder in pod that reads lease through informers, which Only has told to watch that Lease
+// alone. It returns at once; until the informers are filled nobody leads.
+func Watch(ctx context.Context, informers cache.Informers, lease types.NamespacedName, pod string) (*Watcher, error) {
+	w := &Watcher{pod: pod, lease: lease, begin: time.Now(), changes: make(chan event.GenericEvent, 1)}
 	informer, err := informers.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watch the Lease of kustomize-controller: %w", err)
@@ -82,6 +85,20 @@ func (w *Watcher) State() State {
 	return w.seen.state(w.pod, at)
 }
 
+// Look reads the Lease from live, so that State is not older than what the caller has read before: the informer may not
+// have seen yet who wrote it. Without an election it does nothing.
+func (w *Watcher) Look(ctx context.Context, live client.Reader) error {
+	if w.off {
+		return nil
+	}
+	var lease coordinationv1.Lease
+	if err := live.Get(ctx, w.lease, &lease); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the Lease of kustomize-controller: %w", err)
+	}
+	w.read(&lease)
+	return nil
+}
+
 // Changes receives when State is another one for every trigger: when somebody else leads, and again when one Lease has
 // passed since. What comes while nobody receives comes once.
 func (w *Watcher) Changes() <-chan event.GenericEvent { return w.changes }
@@ -98,6 +115,10 @@ func (w *Watcher) read(lease *coordinationv1.Lease) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if newer, err := resourceversion.CompareResourceVersion(w.version, lease.ResourceVersion); err == nil && newer > 0 {
+		return false // the informer tells late of what Look has seen the end of
+	}
+	w.version = lease.ResourceVersion
 	at := time.Since(w.begin)
 	next, changed := w.seen.next(identity, duration, at)
 	w.seen = next

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 )
 
@@ -16,7 +17,7 @@ import (
 func watched(t *testing.T) (*Watcher, *controllertest.FakeInformer) {
 	t.Helper()
 	informers := &informertest.FakeInformers{}
-	w, err := Watch(t.Context(), informers, "a")
+	w, err := Watch(t.Context(), informers, LeaseOf("flux-system", ""), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +110,36 @@ func TestWithoutAnElectionTheOneControllerLeads(t *testing.T) {
 		time.Sleep(time.Minute)
 		if s := w.State(); s != (State{Leads: true, Since: time.Minute}) {
 			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+func TestLookingKnowsWhatTheInformerHasNotSeenYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, informer := watched(t)
+		at := func(identity, version string) *coordinationv1.Lease {
+			l := leaseOf(identity)
+			l.Namespace, l.Name, l.ResourceVersion = w.lease.Namespace, w.lease.Name, version
+			return l
+		}
+		informer.Add(at("a_1", "7"))
+		live := fake.NewClientBuilder().WithObjects(at("b_1", "9")).Build()
+		if err := w.Look(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		if s := w.State(); s.Leads || s.Controller != "b_1" {
+			t.Errorf("after the look: %+v", s)
+		}
+		informer.Update(at("a_1", "7"), at("a_2", "8"))
+		if s := w.State(); s.Controller != "b_1" {
+			t.Errorf("what the informer told late took it back: %+v", s)
+		}
+		if err := Off().Look(t.Context(), nil); err != nil {
+			t.Errorf("without an election: %v", err)
+		}
+		w.lease.Name = "gone"
+		if err := w.Look(t.Context(), live); err != nil || w.State().Controller != "" {
+			t.Errorf("without a Lease nobody leads: %+v, %v", w.State(), err)
 		}
 	})
 }

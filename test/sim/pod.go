@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-gitops/holdfast/sidecar/leader"
 	"github.com/holdfast-gitops/holdfast/test/sim/flux"
@@ -71,6 +74,14 @@ func (w *World) podSteps() []flux.Step {
 func (h *holder) seesLease() {
 	h.sees, h.since = h.w.leads, h.w.now
 	h.enqueue(h.w.now)
+}
+
+// Look has the holder read who leads now.
+func (h *holder) Look(context.Context, client.Reader) error {
+	if h.sees != h.w.leads {
+		h.seesLease()
+	}
+	return nil
 }
 
 // State is what the holder knows of the lease.

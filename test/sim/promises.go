@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -21,16 +22,15 @@ type promises struct {
 	w       *World
 	resumes []resume
 	cover   map[*flux.Run]resume
-	began   map[*flux.Run]int // the step of its first write
-	sent    map[string]int    // by T1: the step in which a holder first sent the record, which may arrive much later
-	records map[string]int    // by T1: the step an operation was recorded in
-	final   map[string]int    // by T1: the step its verdict was written in
-	gone    map[string]bool   // by T1: its Kustomization was not there any more
-	writers []named           // who else wrote spec.suspend
-	told    []named           // Events and operations that name somebody who resumed
-	pending []unnamed         // runs that need such a name
-	unnamed bool              // the GitTarget was not there at some time
-	latest  string            // T1 of the trigger's newest operation
+	sent    map[string]map[*flux.Run]bool // by T1: the runs that were over when a holder first sent the record
+	records map[string]int                // by T1: the step an operation was recorded in
+	final   map[string]int                // by T1: the step its verdict was written in
+	gone    map[string]bool               // by T1: its Kustomization was not there any more
+	writers []named                       // who else wrote spec.suspend
+	told    []named                       // Events and operations that name somebody who resumed
+	pending []unnamed                     // runs that need such a name
+	unnamed bool                          // the GitTarget was not there at some time
+	latest  string                        // T1 of the trigger's newest operation
 	broken  error
 }
 
@@ -57,7 +57,7 @@ type unnamed struct {
 }
 
 func newPromises(w *World) *promises {
-	return &promises{w: w, cover: map[*flux.Run]resume{}, began: map[*flux.Run]int{}, sent: map[string]int{}, records: map[string]int{}, final: map[string]int{}, gone: map[string]bool{}}
+	return &promises{w: w, cover: map[*flux.Run]resume{}, sent: map[string]map[*flux.Run]bool{}, records: map[string]int{}, final: map[string]int{}, gone: map[string]bool{}}
 }
 
 // breaks notes the first promise that is broken.
@@ -134,8 +134,14 @@ func (p *promises) recorded(f *v1alpha1.FluxTrigger, k *apiserver.Object) string
 // sends is told of each write of a holder before it is sent.
 func (p *promises) sends(w apiserver.Write) {
 	token, _, _ := unstructured.NestedString(w.Body, "status", "operation", "token")
-	if _, known := p.sent[token]; !known {
-		p.sent[token] = p.w.steps
+	if _, known := p.sent[token]; known {
+		return
+	}
+	p.sent[token] = map[*flux.Run]bool{}
+	for _, r := range p.w.Truth.Runs {
+		if r.Ended {
+			p.sent[token][r] = true
+		}
 	}
 }
 
@@ -165,9 +171,10 @@ func (p *promises) triggerChanged(f *v1alpha1.FluxTrigger) {
 		return
 	}
 	p.final[op.Token] = p.w.steps
-	// When the Kustomization is gone nobody can stop the run or wait for it.
+	// When the Kustomization is gone, or goes and takes no finalizer any more, nobody can stop the run or wait for it.
 	k := p.w.applier()
-	p.gone[op.Token] = k == nil || string(k.UID) != op.ApplierUID
+	p.gone[op.Token] = k == nil || string(k.UID) != op.ApplierUID ||
+		!k.DeletionTimestamp.IsZero() && !slices.Contains(k.Finalizers, v1alpha1.HoldFinalizer)
 	p.verdict(f, op)
 }
 
@@ -178,8 +185,8 @@ func (p *promises) verdict(f *v1alpha1.FluxTrigger, op *v1alpha1.Operation) {
 		if p.cover[r].op == op.Token && !r.Ended && !r.Killed && !p.gone[op.Token] {
 			p.breaks("an operation ends when its run has: operation %s is %s while run %d of it goes on", op.Token, op.Phase, r.Number)
 		}
-		// Somebody else may have resumed it before the operation did; applied is applied. What ran before the record is not.
-		since := op.Origin == v1alpha1.OriginExternal || p.began[r] >= p.sent[op.Token]
+		// Somebody else may have resumed it before the operation did; applied is applied. What ended before the record is not.
+		since := op.Origin == v1alpha1.OriginExternal || !p.sent[op.Token][r]
 		done = done || since && r.Full && r.Revision == op.AppliedRevision
 	}
 	if op.Phase == v1alpha1.OperationSucceeded && !done && op.Origin != v1alpha1.OriginDeletion {
@@ -201,7 +208,7 @@ func (p *promises) runBegins(r *flux.Run) {
 		p.breaks("run %d applies something nobody resumed", r.Number)
 		return
 	}
-	p.cover[r], p.began[r] = *by, p.w.steps
+	p.cover[r] = *by
 	if _, over := p.final[by.op]; over && by.op != "" && !p.gone[by.op] {
 		p.breaks("an operation ends when its run has: run %d of operation %s begins after the verdict", r.Number, by.op)
 	}

@@ -44,12 +44,14 @@ func (a Applier) Resume(ctx context.Context, t applier.Target, heldBy, token str
 }
 
 // Release first applies spec.suspend false by force: giving the field up at once would leave it true where somebody else
-// owns it too. The finalizer stays until then, so that a Kustomization being deleted does not go in between.
+// owns it too. The finalizer stays until then, so that a Kustomization being deleted does not go in between. The second
+// write follows the first and nothing else: should it arrive late, it must not take anything away that came since.
 func (a Applier) Release(ctx context.Context, t applier.Target) error {
-	if _, err := a.apply(ctx, "release", kustomizationKind, t, fields{suspend: new(false), finalizer: true}); err != nil {
+	resumed, err := a.apply(ctx, "release", kustomizationKind, t, fields{suspend: new(false), finalizer: true})
+	if err != nil {
 		return err
 	}
-	t.ResourceVersion = ""
+	t.ResourceVersion = resumed.GetResourceVersion()
 	return a.GiveUp(ctx, t)
 }
 

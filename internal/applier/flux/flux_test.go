@@ -95,7 +95,7 @@ func TestWrites(t *testing.T) {
 			"a release resumes by force before it gives the field up", func(a Applier) error { return a.Release(t.Context(), guarded) },
 			[]any{
 				kustomization(held(map[string]any{"resourceVersion": "42"}), map[string]any{"suspend": false}),
-				kustomization(map[string]any{}, nil),
+				kustomization(map[string]any{"resourceVersion": "42"}, nil), // as the first was answered
 			},
 		},
 		{
