@@ -26,6 +26,8 @@ func TestWhoseSuspendCountsForAnOperation(t *testing.T) {
 		{"a suspend that was sent, and undone since under its own token", seen(held, operation("Settling"), resumedWith(t2)), settles},
 		{"what came back after its suspend was sent is not called unfollowed", seen(held, operation("Settling"), resumedWith(t1), stranger, later(time.Minute)), settles},
 		{"nor is what a person suspended", seen(held, suspended(t1), operation("Running"), stranger, later(time.Minute)), settles},
+		{"who suspends what was resumed and not written down yet is not blamed for a resume", seen(held, suspended(t1), operation("Requested"), flapped("flux")), settles},
+		{"nor who suspends what was resumed and stamped over", seen(held, suspended("by-hand"), operation("Running"), flapped("flux")), settles},
 		{"a clock may be five minutes off, and not more", seen(held, operation("Running"), resumedWith(t1), later(-5*time.Minute)), "Wait 10m0s | " + applying + " | Request Running"},
 	})
 }
