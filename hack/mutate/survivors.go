@@ -26,7 +26,7 @@ const (
 // survivor says which mutant lived, in words that hold when lines above it come or go.
 type survivor struct {
 	File     string // from the repository's root, with slashes
-	Function string // "Decide", "Seen.resume", or "" outside of any
+	Function string // "Decide", "Seen.resume", or "package" outside of any
 	Type     string // as gremlins calls it: CONDITIONALS_NEGATION
 	Line     string // the line without indentation or comment, the operator that is changed between « and »
 }
@@ -109,6 +109,7 @@ func place(src []byte, line, column int) (function, text string, err error) {
 	if err != nil {
 		return "", "", err
 	}
+	function = "package"
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if ok && set.Position(f.Pos()).Line <= line && line <= set.Position(f.End()).Line {

@@ -23,7 +23,7 @@ func TestAMutantIsNamedByWhatStandsThere(t *testing.T) {
 	}{
 		{"the first of two operators", 7, 9, "decide", boundary.Line},
 		{"the second line of a case", 8, 5, "decide", negation.Line},
-		{"outside of any function", 3, 17, "", "const limit = 5 «*» 60"},
+		{"outside of any function", 3, 17, "package", "const limit = 5 «*» 60"},
 	} {
 		t.Run(row.says, func(t *testing.T) {
 			function, text, err := place([]byte(source), row.line, row.column)

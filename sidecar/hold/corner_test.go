@@ -48,6 +48,12 @@ func TestAFreshSuspendIsForWhoLeadsOnceTheLeaseIsOver(t *testing.T) {
 	}
 }
 
+func TestWhatBeganInTheFutureOfAStandbysClockIsSuspendedHoweverLongItMayTake(t *testing.T) {
+	check(t, []row{
+		{"with health checks of a day", seen(held, frozenOp("Running"), frozen(true), resumedWith(t1), standby, func(s *Seen) { s.Kustomization.Spec.Interval.Duration = 24 * time.Hour }, later(-time.Hour)), "Suspend fresh"},
+	})
+}
+
 func TestARunUnderAFrozenSourceIsLeftToItsEnd(t *testing.T) {
 	resumed := all(frozenOp("Running"), frozen(true), resumedWith(t1))
 	goesOn := "Wait 5m0s | " + applying + " | Request Running"
@@ -232,5 +238,8 @@ func TestWhatOnlyLooksLikeWhatTheHoldStandsOnIsHeld(t *testing.T) { // B9
 		if got := standsOn(seen(inventory(id)).Kustomization, "flux-system"); got != want {
 			t.Errorf("%s: stands on %q, want %q", id, got, want)
 		}
+	}
+	if got := standsOn(seen(inventory("not an id", "_flux-system__Namespace")).Kustomization, "flux-system"); got == "" {
+		t.Error("what follows an entry that names nothing is not looked at")
 	}
 }
