@@ -25,7 +25,9 @@ func (w *World) delay(what string, do func()) {
 	l := &late{at: w.now.Add(by)}
 	l.Step = flux.Step{What: what, Do: func() {
 		w.late = slices.DeleteFunc(w.late, func(o *late) bool { return o == l })
+		w.arriving = true
 		do()
+		w.arriving = false
 	}}
 	w.late = append(w.late, l)
 }

@@ -30,8 +30,13 @@ type promises struct {
 	told    []named                       // Events and operations that name somebody who resumed
 	pending []unnamed                     // runs that need such a name
 	unnamed bool                          // the GitTarget was not there at some time
-	latest  string                        // T1 of the trigger's newest operation
-	broken  error
+
+	// orphaned: nobody is there to hand back, because the trigger went without its holder, or because the suspend of a holder
+	// that was killed arrived after the hand-back. The Kustomization stays suspended, and holdfast release hands it back.
+	orphaned bool
+
+	latest string // T1 of the trigger's newest operation
+	broken error
 }
 
 // resume is a write that let a Kustomization apply.
@@ -77,6 +82,8 @@ func (p *promises) changed(c apiserver.Change) {
 	case "FluxTrigger":
 		if c.New != nil {
 			p.triggerChanged(apiserver.As[v1alpha1.FluxTrigger](c.New))
+		} else if c.By.Manager != v1alpha1.HolderFieldManager {
+			p.orphaned = true
 		}
 	case "GitTarget":
 		p.unnamed = p.unnamed || c.New == nil
@@ -97,6 +104,7 @@ func (p *promises) applierChanged(c apiserver.Change) {
 	was := c.Old != nil && apiserver.Suspended(c.Old)
 	is := apiserver.Suspended(c.New)
 	ours := c.By.Manager == v1alpha1.HolderFieldManager
+	p.orphaned = p.orphaned || is && ours && p.w.arriving && (p.w.trigger() == nil || !p.referenced())
 	if was != is && !ours {
 		p.writers = append(p.writers, named{p.w.steps, c.By.Manager})
 	}

@@ -15,6 +15,8 @@ func (p *promises) settled() {
 	switch {
 	case f != nil && !f.DeletionTimestamp.IsZero():
 		p.breaks("handing back ends: the trigger is still being deleted")
+	case p.orphaned:
+		return
 	case k != nil && !k.DeletionTimestamp.IsZero():
 		p.breaks("handing back ends: the Kustomization is still being deleted")
 	case f == nil || !p.referenced():

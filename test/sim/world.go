@@ -40,6 +40,7 @@ type World struct {
 	holders   []*holder // one a pod, dead or alive
 	mirror    *mirror
 	late      []*late     // requests that are still on their way
+	arriving  bool        // one of them arrives in this step
 	zombies   []time.Time // until when each process that has lost its lease may still write
 
 	now       time.Time
