@@ -67,16 +67,16 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@echo '== unit tests of hack/mutate'
 	@$(GO) -C hack/mutate test $(race) ./...
 	@echo '== the simulator: every effect and crash point, and seeded runs'
-	@$(GO) -C test test $(race) -count=1 -timeout 15m -v ./sim -run '$(if $(SIM),$(SIM),.)' | grep -v -e '^=== ' -e '^    --- PASS'
+	@$(GO) -C test test $(race) -count=1 -timeout 15m -v ./sim
 
 .PHONY: test-e2e
-test-e2e: ## The kinds and the stories against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)
+test-e2e: ## The kinds, the stories and the facts against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)
 	@echo '== real Kubernetes and Flux, built from their modules unless they are cached'
 	@$(GO) -C test run ./cluster/cmd/cluster -build
 	@test -n "$$LABEL" || { echo '== the world itself'; $(GO) -C test test $(race) -count=1 -timeout 15m -v ./cluster; }
 	@test -n "$$LABEL" || { echo '== the kinds, the samples and kubectl'; $(GO) -C test test $(race) -count=1 -timeout 15m ./api; }
-	@echo '== stories'
-	@$(GO) -C test test $(race) -count=1 -timeout 60m -v ./e2e -ginkgo.label-filter="$$LABEL"
+	@echo '== stories, and facts about the real controllers; each of two processes has a world of its own'
+	@$(GO) -C test tool ginkgo run $(race) --procs=2 --timeout=75m --label-filter="$$LABEL" --silence-skips ./e2e ./facts
 
 .PHONY: bench
 bench: ## Measure the held cycle, an edit's way to Git, operations at once, and a holder of 500: requests, memory, adoption

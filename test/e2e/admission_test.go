@@ -65,10 +65,10 @@ var _ = Describe("A namespace that a KubeProvider does not admit", func() {
 		DeferCleanup(func(ctx SpecContext) { Expect(world.StartGitmirror(ctx)).To(Succeed()) })
 		Expect(head(ctx, t)).To(Equal(before), "an edit made then is not mirrored")
 		Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
-	}, Serial)
+	})
 })
 
-var _ = Describe("A trigger whose holder is gone", Label("mirror", "flux"), Serial, func() {
+var _ = Describe("A trigger whose holder is gone", Label("mirror", "flux"), func() {
 	It("is not believed, and asked again when a holder is there", storyBound, func(ctx SpecContext) { // B2
 		t := settledTeam(ctx, scene.Options{Name: "admission-lost"})
 		lost := func(message string) {

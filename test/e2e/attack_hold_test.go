@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/test/scene"
 )
 
-var _ = Describe("Somebody who wants a held Kustomization to apply unrecorded", Label("flux", "attack"), Serial, func() {
+var _ = Describe("Somebody who wants a held Kustomization to apply unrecorded", Label("flux", "attack"), func() {
 	It("is named also when they resumed it only for a moment nobody saw", storyBound, func(ctx SpecContext) { // B13
 		t := stillTeam(ctx, "attack-flap")
 		pushed(ctx, t, "debug")
@@ -91,7 +91,7 @@ var _ = Describe("Somebody who wants a held Kustomization to apply unrecorded", 
 	})
 })
 
-var _ = Describe("An operation of the holder", Label("flux", "attack"), Serial, func() {
+var _ = Describe("An operation of the holder", Label("flux", "attack"), func() {
 	It("says which revision ran when the source went on before the start", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "attack-gap")
 		_, begin := resumed(ctx, t, "debug")
@@ -174,7 +174,7 @@ var _ = Describe("An operation of the holder", Label("flux", "attack"), Serial, 
 	})
 })
 
-var _ = Describe("A crash in an operation", Label("flux", "attack"), Serial, func() {
+var _ = Describe("A crash in an operation", Label("flux", "attack"), func() {
 	It("of the holder between record and resume applies nothing that came since", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "attack-record")
 		commit := pushed(ctx, t, "debug")
@@ -256,7 +256,7 @@ var _ = Describe("A crash in an operation", Label("flux", "attack"), Serial, fun
 	})
 })
 
-var _ = Describe("What an operation rests on and is taken away in it", Label("flux"), Serial, func() {
+var _ = Describe("What an operation rests on and is taken away in it", Label("flux"), func() {
 	It("the trigger: the operation ends, then the Kustomization is handed back", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "attack-trigger")
 		_, thaw := settling(ctx, t, "debug")

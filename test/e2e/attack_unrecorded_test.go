@@ -31,7 +31,7 @@ func nothingApplied(ctx context.Context, t *scene.Team) {
 	}).WithTimeout(time.Second).WithPolling(100 * time.Millisecond).Should(Succeed())
 }
 
-var _ = Describe("Nothing of a fetched push is applied", Label("flux", "attack"), Serial, func() {
+var _ = Describe("Nothing of a fetched push is applied", Label("flux", "attack"), func() {
 	It("by a kustomize-controller that starts anew while no holder runs", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "attack-alone")
 		pushed(ctx, t, "debug")

@@ -39,7 +39,7 @@ func gone(ctx context.Context, t *scene.Team) {
 	})).To(Succeed())
 }
 
-var _ = Describe("A crash of the holder outside an apply", Label("flux"), Serial, func() {
+var _ = Describe("A crash of the holder outside an apply", Label("flux"), func() {
 	It("while it hands back: the next one hands back, once", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "crash-release")
 		allow := deny(ctx, t, "!object.spec.suspend")
@@ -109,7 +109,7 @@ func pruned(ctx context.Context, t *scene.Team) {
 	})).To(Succeed())
 }
 
-var _ = Describe("A crash of kustomize-controller and of the holder in the middle of an apply", Label("flux"), Serial, func() {
+var _ = Describe("A crash of kustomize-controller and of the holder in the middle of an apply", Label("flux"), func() {
 	// The next controller would try again at once what it finds resumed. The holder comes back before it, and suspends.
 	It("ends Failed with what Flux says, and the rest is not applied until it is asked for", storyBound, func(ctx SpecContext) { // B17
 		const objects = 100

@@ -119,7 +119,7 @@ var _ = Describe("A Kustomization that is deleted while it is held", Label("flux
 		Expect(deletions(ctx, t, 1)).To(ConsistOf(ContainSubstring("2 objects")))
 	})
 
-	It("goes, and leaves what the trigger says to leave, also when that is deleted first", storyBound, Serial, func(ctx SpecContext) {
+	It("goes, and leaves what the trigger says to leave, also when that is deleted first", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "delete-orphan")
 		patched(ctx, t.Name, "fluxtrigger", "web", `{"spec":{"onDelete":"Orphan"}}`)
 		thaw := freeze(cluster.Holder)
@@ -131,7 +131,7 @@ var _ = Describe("A Kustomization that is deleted while it is held", Label("flux
 		Expect(deletions(ctx, t, 1)).To(ConsistOf(And(ContainSubstring("2 objects"), ContainSubstring("left in place"))))
 	})
 
-	It("is kept until a holder runs, which then lets Flux prune", storyBound, Serial, func(ctx SpecContext) {
+	It("is kept until a holder runs, which then lets Flux prune", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "delete-away")
 		crashHolder()
 		kubectl(ctx, cluster.Admin, "-n", cluster.FluxNamespace, "delete", "kustomization", t.Name, "--wait=false")

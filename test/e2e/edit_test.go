@@ -132,7 +132,7 @@ var _ = Describe("An edit through the API", Label("mirror"), func() {
 	})
 })
 
-var _ = Describe("A Git outage", Label("mirror"), Serial, func() {
+var _ = Describe("A Git outage", Label("mirror"), func() {
 	It("loses nothing: the edits arrive later, by their authors and in their order", storyBound, func(ctx SpecContext) {
 		t := settledTeam(ctx, scene.Options{Name: "team-outage"})
 		before := head(ctx, t)

@@ -65,7 +65,7 @@ func stillChecking(ctx context.Context, t *scene.Team) {
 	}).WithTimeout(2 * time.Second).WithPolling(50 * time.Millisecond).Should(Succeed())
 }
 
-var _ = Describe("Where kustomize-controller gives up a health check as soon as its Kustomization is written", Label("flux"), Ordered, Serial, func() {
+var _ = Describe("Where kustomize-controller gives up a health check as soon as its Kustomization is written", Label("flux"), Ordered, func() {
 	start := func(ctx context.Context) {
 		GinkgoHelper()
 		Expect(world.StartHolder(ctx, "--controller-feature-gates="+cancelsGate)).To(Succeed())

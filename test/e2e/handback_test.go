@@ -145,7 +145,7 @@ var _ = Describe("A held Kustomization is handed back", Label("flux"), func() {
 	})
 })
 
-var _ = Describe("A hand-back that is kept from happening", Label("flux"), Serial, func() {
+var _ = Describe("A hand-back that is kept from happening", Label("flux"), func() {
 	It("says so, and goes on by itself once it may", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "back-denied")
 		restore := without(ctx, t, "kustomize.toolkit.fluxcd.io", "kustomizations", "patch")

@@ -119,7 +119,7 @@ var _ = Describe("A held Kustomization", Label("flux"), func() {
 	})
 
 	It("is suspended by a holder that is told to stop in the middle of an apply, and the next one finishes the operation",
-		storyBound, Serial, func(ctx SpecContext) {
+		storyBound, func(ctx SpecContext) {
 			t := settledTeam(ctx, scene.Options{Name: "team-stop", Files: scene.ConfigMaps("team-stop", 100, "0")})
 			pushed, err := world.Git.Commit(ctx, t.Name, "main", gitserver.Author{Name: "Bob", Email: cluster.Bob}, "All of them",
 				scene.ConfigMaps(t.Name, 100, "1"))

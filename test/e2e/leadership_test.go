@@ -96,7 +96,7 @@ func once(ctx context.Context, t *scene.Team, ids ...string) {
 	Expect(got).To(Equal(ids))
 }
 
-var _ = Describe("Of two controllers with a holder each", Label("flux"), Serial, func() {
+var _ = Describe("Of two controllers with a holder each", Label("flux"), func() {
 	a, b := cluster.Pair{Pod: "kc-a"}, cluster.Pair{Pod: "kc-b"}
 
 	It("the holder starts nothing whose controller does not lead, also when the other holder is away", storyBound, func(ctx SpecContext) {
@@ -263,7 +263,7 @@ var _ = Describe("Of two controllers with a holder each", Label("flux"), Serial,
 	})
 })
 
-var _ = Describe("Two holders that both act", Label("flux"), Serial, func() {
+var _ = Describe("Two holders that both act", Label("flux"), func() {
 	It("run each request once: every write of one makes the other read again", storyBound, func(ctx SpecContext) {
 		a := cluster.Pair{Pod: "kc-a"}
 		// Beside another controller, which never leads, it takes itself for the holder of the first.

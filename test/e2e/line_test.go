@@ -73,7 +73,7 @@ var _ = Describe("Of two triggers for one Kustomization", Label("flux"), func() 
 	})
 
 	It("the one that applies keeps it until the operation is over, and then the next takes over and applies nothing that nobody asked for",
-		storyBound, Serial, func(ctx SpecContext) {
+		storyBound, func(ctx SpecContext) {
 			t := stillTeam(ctx, "line-next")
 			late := rival(ctx, t, "late")
 			_, err := t.AwaitReason(ctx, late, v1alpha1.ConditionConfigured, v1alpha1.ReasonHeldByAnotherTrigger)

@@ -104,7 +104,7 @@ func runs(t *scene.Team) int {
 	return len(seen)
 }
 
-var _ = Describe("A request that needs no operation", Label("flux"), Serial, func() {
+var _ = Describe("A request that needs no operation", Label("flux"), func() {
 	It("is answered: Current, Stale or Rejected, and nothing of the Kustomization is written", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "ops-answers")
 		applied := head(ctx, t)
@@ -151,7 +151,7 @@ var _ = Describe("A request that needs no operation", Label("flux"), Serial, fun
 	})
 })
 
-var _ = Describe("A request while nothing can be fetched", Label("flux"), Serial, func() {
+var _ = Describe("A request while nothing can be fetched", Label("flux"), func() {
 	It("waits for a source-controller that is down, and is carried out when it is back", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "ops-source")
 		before := kustomization(ctx, t)
@@ -259,7 +259,7 @@ var _ = Describe("A person's annotation on the trigger", Label("flux"), func() {
 	})
 })
 
-var _ = Describe("A spec that is changed while it is held", Label("flux"), Serial, func() {
+var _ = Describe("A spec that is changed while it is held", Label("flux"), func() {
 	It("is said not to be applied, whatever Flux says, and is never Current; the next operation applies it", storyBound, func(ctx SpecContext) { // B11
 		files := scene.Web("ops-spec")
 		files["other/settings.yaml"] = scene.Settings("ops-spec", "other")
@@ -285,7 +285,7 @@ var _ = Describe("A spec that is changed while it is held", Label("flux"), Seria
 	})
 })
 
-var _ = Describe("Somebody else's resume", Label("flux"), Serial, func() {
+var _ = Describe("Somebody else's resume", Label("flux"), func() {
 	It("is an operation of theirs, with who, what and how it ended; then the trigger is Ready again", storyBound, func(ctx SpecContext) { // B13
 		t := stillTeam(ctx, "ops-external")
 		commit := pushed(ctx, t, "debug")

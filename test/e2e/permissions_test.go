@@ -59,7 +59,7 @@ subjects: [{kind: ServiceAccount, name: as-account, namespace: flux-system}]
 	})
 })
 
-var _ = Describe("A holder whose role lacks a rule", Label("flux"), Serial, func() {
+var _ = Describe("A holder whose role lacks a rule", Label("flux"), func() {
 	// heals waits until the trigger is as it should be.
 	heals := func(ctx context.Context, t *scene.Team) {
 		GinkgoHelper()

@@ -85,7 +85,7 @@ func naive(ctx context.Context, t *scene.Team, round int, approved string, meanw
 	return kustomization(ctx, t).Status.LastAppliedRevision
 }
 
-var _ = Describe("A push that races an operation", Label("flux", "attack"), Serial, func() {
+var _ = Describe("A push that races an operation", Label("flux", "attack"), func() {
 	It("is never applied when it is fetched in the middle of the run, as it is by who waits for the token before suspending", raceBound, func(ctx SpecContext) {
 		t := raceTeam(ctx, scene.Options{Name: "race-run"})
 		during, bad := 0, 0

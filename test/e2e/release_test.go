@@ -69,7 +69,7 @@ func free(ctx context.Context, t *scene.Team) {
 	Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the trigger is gone: %v", err)
 }
 
-var _ = Describe("Somebody who wants a Kustomization back while nothing of Holdfast runs", Label("flux"), Serial, func() {
+var _ = Describe("Somebody who wants a Kustomization back while nothing of Holdfast runs", Label("flux"), func() {
 	It("gets it, and Flux applies what is pushed from then on", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "release-one")
 		crashHolder()

@@ -58,7 +58,7 @@ func gitmirrorMetric(ctx context.Context, series string) (float64, error) {
 	return 0, err
 }
 
-var _ = Describe("gitmirror that is stopped", Label("mirror"), Serial, func() {
+var _ = Describe("gitmirror that is stopped", Label("mirror"), func() {
 	It("pushes what it collects before it ends, each edit by its author", storyBound, func(ctx SpecContext) {
 		t := mirrored(ctx, scene.Options{Name: "team-sigterm", Idle: 30 * time.Second})
 		before := head(ctx, t)
@@ -105,7 +105,7 @@ var _ = Describe("gitmirror that is stopped", Label("mirror"), Serial, func() {
 	})
 })
 
-var _ = Describe("A cluster without audit", Label("mirror"), Serial, func() {
+var _ = Describe("A cluster without audit", Label("mirror"), func() {
 	It("is mirrored at once, and its commits say that nobody is proven to have made them B39", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		w, err := cluster.Start(context.WithoutCancel(ctx), cluster.Options{Out: GinkgoWriter, Args: map[string][]string{
 			cluster.APIServer: {"--audit-webhook-config-file=", "--audit-policy-file="},

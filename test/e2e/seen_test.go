@@ -162,7 +162,7 @@ func shown(ctx context.Context, t *scene.Team) (statuspage.Status, statuspage.Ap
 }
 
 var _ = Describe("What the holder does is seen", Label("flux"), func() {
-	It("as Events and at the events address: somebody's resume, a run of failures once, the hand-back", storyBound, Serial, func(ctx SpecContext) { // B13
+	It("as Events and at the events address: somebody's resume, a run of failures once, the hand-back", storyBound, func(ctx SpecContext) { // B13
 		e := listenToHolder(ctx)
 		t := stillTeam(ctx, "team-told")
 		first := head(ctx, t)
@@ -213,7 +213,7 @@ var _ = Describe("What the holder does is seen", Label("flux"), func() {
 		Expect(counted(ctx, "event_posts_total")).To(Equal(counted(ctx, "event_posts_total", `outcome="Delivered"`)))
 	})
 
-	It("at /status, which says what the API says, to the loopback interface alone", storyBound, Serial, func(ctx SpecContext) {
+	It("at /status, which says what the API says, to the loopback interface alone", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "team-shown")
 		commit := pushed(ctx, t, "debug")
 		thaw := freeze(cluster.SourceController)

@@ -15,7 +15,7 @@ import (
 const shardKey = "sharding.fluxcd.io/key"
 
 // B20
-var _ = Describe("Of a sharded kustomize-controller with a holder in each shard", Label("flux"), Serial, func() {
+var _ = Describe("Of a sharded kustomize-controller with a holder in each shard", Label("flux"), func() {
 	main := cluster.Pair{Pod: "kc-main", Selector: "!" + shardKey}
 	shard := cluster.Pair{Pod: "kc-shard1", Selector: shardKey + "=shard1"}
 

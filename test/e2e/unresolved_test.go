@@ -48,7 +48,7 @@ func healthy(ctx context.Context, t *scene.Team) {
 	kubectl(ctx, cluster.Admin, "-n", t.Name, "patch", "pvc", "data", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Bound"}}`)
 }
 
-var _ = Describe("A token that is handled though nothing was applied", Label("flux"), Serial, func() {
+var _ = Describe("A token that is handled though nothing was applied", Label("flux"), func() {
 	// B10. With intervals of a second a Kustomization that stayed resumed would run again and again.
 	DescribeTable("ends Failed, suspended before any retry", func(ctx SpecContext, name string, prepare func(context.Context, *scene.Team) string, says string) {
 		Expect(world.RestartWith(ctx, cluster.KustomizeController, "--requeue-dependency=1s")).To(Succeed())
@@ -82,7 +82,7 @@ var _ = Describe("A token that is handled though nothing was applied", Label("fl
 	)
 })
 
-var _ = Describe("An operation that does not end", Label("flux"), Serial, func() {
+var _ = Describe("An operation that does not end", Label("flux"), func() {
 	It("is Unresolved at the deadline and followed by every holder, and others on its source wait", storyBound, func(ctx SpecContext) { // B15
 		t := slowTeam(ctx, "ops-health")
 		other := stillTeam(ctx, "ops-waiting")
