@@ -75,6 +75,7 @@ func TestJudge(t *testing.T) {
 		{"one undecided outweighs one refused, and both are named", source, []Candidate{target("b", otherBranch), target("a", noProvider)}, v1alpha1.ReasonNotBound, false, []string{"GitTarget a", "GitTarget b"}},
 		{"a target in another namespace does not count", source, []Candidate{target("a", elsewhere)}, v1alpha1.ReasonNotReferenced, false, nil},
 		{"a target of another trigger does not count", source, []Candidate{target("a", otherTrigger)}, v1alpha1.ReasonNotReferenced, false, nil},
+		{"and hides none that comes after it", source, []Candidate{target("b", otherTrigger), target("a")}, v1alpha1.ReasonSucceeded, false, []string{"bound by GitTarget a"}},
 		{"a target of no trigger does not count", source, []Candidate{target("a", noTrigger)}, v1alpha1.ReasonNotReferenced, false, nil},
 		{"a target being deleted does not count", source, []Candidate{target("a", deleting)}, v1alpha1.ReasonNotReferenced, false, nil},
 	}
