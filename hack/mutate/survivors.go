@@ -33,7 +33,7 @@ type survivor struct {
 
 // String is how SURVIVORS.md writes it.
 func (s survivor) String() string {
-	return fmt.Sprintf("`%s` `%s` `%s` `%s`", s.File, s.Function, s.Type, s.Line)
+	return "`" + strings.Join([]string{s.File, s.Function, s.Type, s.Line}, "` `") + "`"
 }
 
 // mutant is one change and how it ended.
