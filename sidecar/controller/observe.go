@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -190,9 +191,14 @@ func nameOf(ref string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// get reads one object into into; nil without an error means that there is none.
+// get reads one object into into; nil without an error means that there is none. By a name that no object can have none is
+// asked for: the answer would be an error, and what spec.sourceRef says is anybody's text. An error would keep what somebody
+// resumed from being suspended, and a trigger that leaves from leaving.
 func get[T client.Object](ctx context.Context, read client.Reader, key types.NamespacedName, into T) (T, error) {
 	var none T
+	if len(validation.IsDNS1123Subdomain(key.Name)) > 0 || key.Namespace != "" && len(validation.IsDNS1123Label(key.Namespace)) > 0 {
+		return none, nil
+	}
 	switch err := read.Get(ctx, key, into); {
 	case apierrors.IsNotFound(err):
 		return none, nil

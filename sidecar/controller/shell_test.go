@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 	eventsv1 "k8s.io/api/events/v1"
@@ -148,6 +149,36 @@ func TestAResumeBySomebodyIsTakenBackOnce(t *testing.T) { // B13
 	var events eventsv1.EventList
 	if err := s.store.List(t.Context(), &events); err != nil || len(events.Items) != 1 || !strings.Contains(events.Items[0].Note, "field manager flux") {
 		t.Errorf("err %v, events %+v", err, events.Items)
+	}
+}
+
+func TestASourceRefThatNamesNothingThatCanBeStopsNoSuspend(t *testing.T) { // B13
+	for _, ref := range []kustomizev1.CrossNamespaceSourceReference{
+		{Name: "../repo"},
+		{Name: ""},
+		{Name: strings.Repeat("r", 400)},
+		{Name: "repo", Namespace: "team/../team"},
+		{Name: "repo", Namespace: strings.Repeat("n", 64)},
+	} {
+		s := newStage(t)
+		s.hold()
+		k := s.kustomization()
+		k.Spec.Suspend, ref.Kind = false, "GitRepository"
+		k.Spec.SourceRef = ref
+		s.suspendOwner = ownerOf("flux", metav1.ManagedFieldsOperationUpdate)
+		if err := s.store.Update(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+		s.wrote("suspended again", "suspend", "event ResumedElsewhere", "status Unresolved")
+		if op := s.trigger().Status.Operation; len(op.SourceRef) > 317 {
+			t.Errorf("the record names a source of %d bytes", len(op.SourceRef))
+		}
+		s.fluxWrites(handlesToken)
+		s.pass()
+		if err := s.store.Delete(t.Context(), s.trigger()); err != nil {
+			t.Fatal(err)
+		}
+		s.wrote("handed back, whatever its source says", "release guarded", "event Released", "status", "finalizers")
 	}
 }
 

@@ -45,7 +45,7 @@ func (s Seen) theirs(by string) v1alpha1.Operation {
 		By:          fmt.Sprintf("%.256s", by),
 		Token:       s.FreshToken,
 		ApplierUID:  string(s.Kustomization.UID),
-		SourceRef:   SourceOf(s.Kustomization).String(),
+		SourceRef:   fmt.Sprintf("%.317s", SourceOf(s.Kustomization)), // a namespace, a slash and a name; it may be any text
 		SpecDigest:  SpecDigest(s.Kustomization),
 		Controller:  s.Controller.Leader,
 		Before:      BaselineOf(s.Kustomization),
