@@ -138,7 +138,7 @@ var ofTheHoldersRules = []Mutant{
 		Name:    "fight-over-suspend",
 		Promise: "A manager that puts spec.suspend back is left alone for an hour.",
 		File:    "sidecar/hold/refusal.go",
-		Old:     `s.since(*h[0].FinishedAt) < retakeAfter`,
+		Old:     `s.since(*op.FinishedAt) < retakeAfter`,
 		New:     `false`,
 		Package: "./sidecar/hold",
 		Run:     "^TestAManagerThatAppliesSuspendIsNotFought$",

@@ -110,6 +110,11 @@ func TestAManagerThatAppliesSuspendIsNotFought(t *testing.T) { // B13
 			s.Trigger.Status.History = []v1alpha1.Operation{{Origin: v1alpha1.OriginExternal, By: by, Phase: "Succeeded", ApplierUID: "k-uid", FinishedAt: &at}}
 		}
 	}
+	newest := func(op v1alpha1.Operation) edit {
+		return func(s *Seen) {
+			s.Trigger.Status.History = append([]v1alpha1.Operation{op}, s.Trigger.Status.History...)
+		}
+	}
 	refused := "Wait 1m0s event SuspendOwnedElsewhere | Ready=False/SuspendOwnedElsewhere Held=False/NotConfigured"
 	takes := "Suspend fresh event ResumedElsewhere | Ready=False/OperationUnresolved Held=False/Suspending | External Unresolved fresh"
 	check(t, []row{
@@ -120,6 +125,8 @@ func TestAManagerThatAppliesSuspendIsNotFought(t *testing.T) { // B13
 		{"put back within the hour, it is left alone", seen(held, applied(false), before(59*time.Minute, parent)), refused},
 		{"after an hour it is tried again", seen(held, applied(false), before(time.Hour, parent)), takes},
 		{"another manager's turn counts for itself", seen(held, applied(false), before(time.Minute, "field manager argo (Apply)")), takes},
+		{"also when something else was applied in between", seen(held, applied(false), before(time.Minute, parent), newest(v1alpha1.Operation{Origin: v1alpha1.OriginRequest, Phase: "Succeeded"})), refused},
+		{"also when two such managers take turns", seen(held, applied(false), before(2*time.Minute, parent), newest(v1alpha1.Operation{Origin: v1alpha1.OriginExternal, By: "field manager argo (Apply)", FinishedAt: &v1Now})), refused},
 		{"a request is answered while it is refused", seen(held, applied(false), before(time.Minute, parent), request("r1", c1)), refused + " | answer r1 Rejected"},
 		{"it is told once", seen(held, applied(false), before(time.Minute, parent), func(s *Seen) {
 			status.Set(&s.Trigger.Status.Conditions, v1alpha1.ConditionConfigured, "False", v1alpha1.ReasonSuspendOwnedElsewhere, 3, now, "")

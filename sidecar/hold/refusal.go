@@ -2,6 +2,7 @@ package hold
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,8 +111,10 @@ func (s Seen) contested() bool {
 	if !s.wasHeld() || k.Spec.Suspend {
 		return true
 	}
-	h := s.Trigger.Status.History
-	return len(h) > 0 && h[0].Origin == v1alpha1.OriginExternal && h[0].By == resumer(k) && h[0].FinishedAt != nil && s.since(*h[0].FinishedAt) < retakeAfter
+	who := resumer(k)
+	return slices.ContainsFunc(s.Trigger.Status.History, func(op v1alpha1.Operation) bool {
+		return op.Origin == v1alpha1.OriginExternal && op.By == who && op.FinishedAt != nil && s.since(*op.FinishedAt) < retakeAfter
+	})
 }
 
 // applies says that a resume was by a manager that has the field in a file of its own, in the words of resumer.
