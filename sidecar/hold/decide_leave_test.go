@@ -47,6 +47,8 @@ func TestAHeldKustomizationThatIsDeletedLeavesEverythingWhereItsTriggerSaysSo(t 
 		{"then so do we", seen(going, kDeleting(ours)), "GiveUp guarded event ApplierDeleted"},
 		{"one that somebody resumed is suspended before Flux prunes", seen(going, resumedBy("flux")), "Suspend fresh | " + gone},
 		{"an apply in flight is suspended first", seen(going, operation("Running"), resumedWith(t1), progressing(8)), "Suspend fresh | Ready=False/ApplierNotFound Held=True/Applying | Request Settling fresh"},
+		{"also before its run has started, for Flux would not start it but prune", seen(going, operation("Running"), resumedWith(t1)), "Suspend fresh | Ready=False/ApplierNotFound Held=True/Applying | Request Settling fresh"},
+		{"also where a suspend otherwise waits for the end of the run", seen(going, frozenOp("Running"), frozen(true), resumedWith(t1), progressing(8)), "Suspend fresh | Ready=False/ApplierNotFound Held=True/Applying | Request Settling fresh"},
 		{"a trigger that goes too waits for it", seen(going, leavingFor(time.Minute)), "Wait | Ready=False/ApplierNotFound Held=False/Releasing"},
 		{"and past its time lets the Kustomization be, for to resume it would be to prune", seen(going, leavingFor(10*time.Minute)), "RemoveFinalizer event ReleaseFailed"},
 	})

@@ -11,7 +11,9 @@ import (
 )
 
 // follow takes an operation in flight one step further. Nothing but the vanishing of the Kustomization ends it early: also a
-// trigger that is leaving or refused follows what it resumed to the end, or until its hand-back has run out of time.
+// trigger that is leaving or refused follows what it resumed to the end, or until its hand-back has run out of time. One that
+// is deleted is suspended at once, whether its run has started or not: Flux prunes what it finds resumed, whatever
+// spec.onDelete says, and whatever a frozen source would wait for ends with the Kustomization.
 func (s Seen) follow() Action {
 	op, k := *s.Trigger.Status.Operation, s.Kustomization
 	sent := op.SuspendToken != ""
@@ -31,7 +33,7 @@ func (s Seen) follow() Action {
 		act := s.settle(op)
 		act.Event = s.tellUnfollowed(op)
 		return act
-	case !sent && !k.Spec.Suspend && requested(k) == op.Token && !s.over(op) && !s.leaving():
+	case !sent && !k.Spec.Suspend && requested(k) == op.Token && !s.over(op) && !s.leaving() && k.DeletionTimestamp.IsZero():
 		return s.running(op)
 	}
 	return s.settle(op)

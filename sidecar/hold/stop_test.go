@@ -1,8 +1,13 @@
 package hold
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+)
 
 func TestAStoppingHolderSuspends(t *testing.T) {
+	orphaned := func(s *Seen) { s.Trigger.Spec.OnDelete = v1alpha1.OnDeleteOrphan }
 	tests := []struct {
 		name string
 		seen Seen
@@ -19,6 +24,9 @@ func TestAStoppingHolderSuspends(t *testing.T) {
 		{"nothing that was made anew", seen(held, operation("Running"), resumedWith(t1), anotherUID), false},
 		{"nothing that is gone", seen(held, operation("Running"), noKustomization), false},
 		{"nothing that is being deleted, whose prune hangs on suspend (B12)", seen(held, operation("Running"), resumedWith(t1), func(s *Seen) { s.Kustomization.DeletionTimestamp = &past }), false},
+		{"what is being deleted and is to prune nothing (B12)", seen(held, operation("Running"), resumedWith(t1), kDeleting(ours, fluxs), orphaned), true},
+		{"nothing that prunes already, though it was to prune nothing since", seen(held, resumedWith(t1), deletionOp("Running"), kDeleting(ours, fluxs), orphaned), false},
+		{"nothing that goes whatever is done", seen(held, operation("Running"), resumedWith(t1), kDeleting(fluxs), orphaned), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
