@@ -107,6 +107,24 @@ func TestWhatIsCurrentWasAppliedByUsToThisSpec(t *testing.T) {
 	})
 }
 
+func TestASpecThatWasAnotherInTheMiddleOfAnOperationIsNotKnownToBeApplied(t *testing.T) { // B11
+	elsewhere := func(s *Seen) { s.Kustomization.Spec.Path = "./other" }
+	start := seen(held, operation("Running"), resumedWith(t1), progressing(8), elsewhere)
+	suspend := Decide(start)
+	end := seen(held, operation("Settling"), suspended("fresh"), handled("fresh"), ran) // and the path is put back
+	end.Trigger.Status.Operation = suspend.Status.Operation
+	verdict := Decide(end)
+	if got, want := brief(verdict), "Wait event Applied | Ready=False/SpecNotApplied Held=True/Suspended | Request Succeeded fresh | answer r1 Succeeded"; got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	request("r2", c1)(&end)
+	verdict.Status.Request = end.Trigger.Status.Request
+	end.Trigger.Status = *verdict.Status
+	if got, want := brief(Decide(end)), "Wait again | Ready=True/Succeeded Held=True/Applying | Request Requested | answer r1 Succeeded"; got != want {
+		t.Errorf("asked for again:\n got %s\nwant %s", got, want)
+	}
+}
+
 func TestASpecThatNoOperationAppliedIsSaid(t *testing.T) { // B11
 	changed := func(s *Seen) {
 		s.Kustomization.Spec.Path = "./other"

@@ -132,6 +132,9 @@ func (s Seen) settle(op v1alpha1.Operation) Action {
 		op.Phase = v1alpha1.OperationSettling
 	}
 	op.SuspendToken = s.FreshToken
+	if k := s.Kustomization; op.SpecDigest != "" && op.SpecDigest != SpecDigest(k) {
+		op.SpecDigest = specUnknown // also when it is put back later: what ran may be either
+	}
 	if s.Controller.LedFor >= s.Controller.Lease {
 		op.Controller = s.Controller.Leader // until then the one before may be in the middle of what it began
 	}

@@ -21,6 +21,9 @@ func SpecDigest(k *kustomizev1.Kustomization) string {
 	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
+// specUnknown is in place of the digest where the spec was changed in the middle of an operation. It is that of no spec.
+const specUnknown = "changed"
+
 // specApplied says that the newest operation applied the spec there is now. It is also true of a Kustomization that no
 // operation has applied yet, about which nothing is known.
 func (s Seen) specApplied(r report) bool {
