@@ -11,8 +11,8 @@ import (
 
 // The Leases of pairs: short, for a story that waits for one to run out, and long enough to be renewed on a busy machine.
 const (
-	PairLease = 10 * time.Second
-	pairRenew = 8 * time.Second
+	PairLease = 15 * time.Second
+	pairRenew = 12 * time.Second
 	pairRetry = time.Second
 )
 
