@@ -66,6 +66,21 @@ var _ = Describe("Nothing of a fetched push is applied", Label("flux", "attack")
 		Expect([]string{level(ctx, t), level(ctx, other)}).To(Equal([]string{"info", "info"}))
 	})
 
+	It("by resuming it together with a source that cannot be: it is suspended again, and its trigger can go", storyBound, func(ctx SpecContext) { // B13
+		t := stillTeam(ctx, "attack-nowhere")
+		pushed(ctx, t, "debug")
+		by(ctx, t, "kustomization", `{"spec":{"suspend":false,"sourceRef":{"name":"../nowhere"}}}`)
+		_, err := t.AwaitEvent(ctx, v1alpha1.ReasonResumedElsewhere, "web")
+		Expect(err).NotTo(HaveOccurred())
+		nothingApplied(ctx, t)
+		by(ctx, t, "kustomization", fmt.Sprintf(`{"spec":{"sourceRef":{"name":%q}}}`, t.Name))
+		nothingApplied(ctx, t)
+		Expect(level(ctx, t)).To(Equal("info"))
+		by(ctx, t, "kustomization", `{"spec":{"sourceRef":{"name":"../nowhere"}}}`)
+		kubectl(ctx, cluster.Admin, "-n", t.Name, "delete", "fluxtrigger", "web", "--timeout=60s")
+		handedBack(ctx, t)
+	})
+
 	It("by resuming it in the middle of a run: it is suspended again, and who did it is named", storyBound, func(ctx SpecContext) { // B13
 		t := stillTeam(ctx, "attack-middle")
 		commit, thaw := settling(ctx, t, "debug")
