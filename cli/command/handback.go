@@ -51,7 +51,7 @@ func (r *releaser) preview(out io.Writer, work []held) error {
 			fmt.Fprintf(out, "%s: would be deleted, and Kustomization %s handed back\n", h, h.kustomization)
 		}
 	}
-	return total(out, work, failed, "can be handed back")
+	return total(out, work, failed, "cannot be handed back")
 }
 
 // handBackAll hands everything back, some at a time, and prints a line for each in the order of work.
@@ -84,7 +84,7 @@ func (r *releaser) handBackAll(ctx context.Context, out io.Writer, work []held) 
 		}
 		fmt.Fprintf(out, "%s: %s\n", h, o.line)
 	}
-	return total(out, work, failed, "was handed back")
+	return total(out, work, failed, "not handed back")
 }
 
 // total says how it went; failed of work did not.
@@ -93,7 +93,7 @@ func total(out io.Writer, work []held, failed int, what string) error {
 	case len(work) == 0:
 		fmt.Fprintln(out, "nothing is held")
 	case failed > 0:
-		return fmt.Errorf("%d of %d: not every one %s", failed, len(work), what)
+		return fmt.Errorf("%d of %d %s; the lines above say why", failed, len(work), what)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ A holder that runs does it; when none answers, this command does the same with y
 any time. A GitTarget that names a trigger goes on writing Git, and no longer has anything applied.
 
 Exit codes: 0 all are handed back, 1 one is not, 2 the command was not understood.`,
-		Example: `  holdfast release team-a/app            # one trigger
+		Example: `  holdfast release team-a/app           # one trigger
   holdfast release --all --dry-run      # what would be done
   holdfast release --all --yes          # everything, and what was left behind by triggers that are gone`,
 		Args: func(_ *cobra.Command, args []string) error { return f.check(args) },
