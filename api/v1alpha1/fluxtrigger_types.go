@@ -6,7 +6,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:validation:XValidation:rule="self.kustomizationRef == oldSelf.kustomizationRef && self.kubeProviderRef == oldSelf.kubeProviderRef",message="kustomizationRef and kubeProviderRef are immutable; make a new FluxTrigger"
 type FluxTriggerSpec struct {
-	// KubeProviderRef names the cluster the Kustomization is in.
+	// KubeProviderRef names the cluster the Kustomization is in. Default: default.
 	// +kubebuilder:default={name: "default"}
 	// +optional
 	KubeProviderRef KubeProviderReference `json:"kubeProviderRef,omitzero"`
@@ -242,7 +242,7 @@ type Operation struct {
 	SpecDigest string `json:"specDigest,omitempty"`
 
 	// Controller is the process of kustomize-controller that led when the operation was last resumed or suspended, as its
-	// Lease names it; absent where there is no leader election.
+	// Lease names it; where there is no leader election, the Lease of the holder beside it.
 	// +optional
 	Controller string `json:"controller,omitempty"`
 

@@ -62,6 +62,8 @@ func (s Seen) unfit() *refusal {
 	case k == nil || !k.DeletionTimestamp.IsZero():
 		return refuse(v1alpha1.ReasonApplierNotFound,
 			"spec.kustomizationRef names Kustomization %s, which does not exist or is being deleted; create it, or make a new FluxTrigger that names another", s.applier())
+	case k.Spec.SourceRef.Kind == "":
+		return refuse(v1alpha1.ReasonUnsupportedSource, "Kustomization %s has no spec.sourceRef; name the GitRepository it applies", s.applier())
 	case k.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
 		return refuse(v1alpha1.ReasonUnsupportedSource,
 			"spec.sourceRef of Kustomization %s is a %s; only a GitRepository can be held", s.applier(), k.Spec.SourceRef.Kind)
