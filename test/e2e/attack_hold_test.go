@@ -251,7 +251,14 @@ var _ = Describe("A crash in an operation", Label("flux", "attack"), func() {
 		}
 		Expect(t.AwaitHeld(ctx)).To(Succeed())
 		ask(ctx, t, "r2", commit)
-		Expect(ends(ctx, t, "r2", v1alpha1.OperationSucceeded).AppliedRevision).To(Equal("main@sha1:" + commit))
+		Expect(t.Await(ctx, "the next request applies it, or finds that it is applied", func(ctx context.Context) (bool, string, error) {
+			f, err := t.Trigger(ctx)
+			if err != nil || f.Status.LastHandledRequest == nil {
+				return false, "", err
+			}
+			h := f.Status.LastHandledRequest
+			return h.ID == "r2" && (h.Outcome == v1alpha1.OutcomeSucceeded || h.Outcome == v1alpha1.OutcomeCurrent), scene.Say(f), nil
+		})).To(Succeed())
 		Expect(level(ctx, t)).To(Equal("debug"))
 	})
 })
