@@ -32,6 +32,13 @@ func TestWhoseSuspendCountsForAnOperation(t *testing.T) {
 	})
 }
 
+func TestASuspendLearnsNothingOfASpecThatWasNeverRecorded(t *testing.T) {
+	without := op(func(o *v1alpha1.Operation) { o.SpecDigest = "" })
+	if got := Decide(seen(held, operation("Running"), without, resumedWith(t1), progressing(8))); got.Verb != Suspend || got.Status.Operation.SpecDigest != "" {
+		t.Errorf("%s of spec %q", got.Verb, got.Status.Operation.SpecDigest)
+	}
+}
+
 func TestAFreshSuspendIsForWhoLeadsOnceTheLeaseIsOver(t *testing.T) {
 	settled := all(held, suspended(t2), operation("Settling"), op(func(o *v1alpha1.Operation) { o.Controller = "old" }), handled(t2), ran)
 	for _, tt := range []struct {
