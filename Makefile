@@ -76,7 +76,7 @@ test-e2e: ## The kinds, the stories and the facts against the real kube-apiserve
 	@test -n "$$LABEL" || { echo '== the world itself'; $(GO) -C test test $(race) -count=1 -timeout 15m -v ./cluster; }
 	@test -n "$$LABEL" || { echo '== the kinds, the samples and kubectl'; $(GO) -C test test $(race) -count=1 -timeout 15m ./api; }
 	@echo '== stories, and facts about the real controllers; each of two processes has a world of its own'
-	@$(GO) -C test tool ginkgo run $(race) --procs=2 --timeout=75m --label-filter="$$LABEL" --silence-skips ./e2e ./facts
+	@$(GO) -C test tool ginkgo run $(race) --procs=2 --timeout=75m --label-filter="$$LABEL" --silence-skips --no-color ./e2e ./facts
 
 .PHONY: bench
 bench: ## Measure the held cycle, an edit's way to Git, operations at once, and a holder of 500: requests, memory, adoption
