@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/internal/binding"
@@ -45,13 +46,19 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, live
 	if err != nil {
 		return s, err
 	}
-	// Who handled the suspend is known only from a Lease that is read after it was.
+	// Who handled the suspend is known only from a Lease that is read after it was. While it cannot be read nobody is known to
+	// lead, so that nothing ends; what was resumed is suspended all the same.
+	known := true
 	if op := trigger.Status.Operation; live && op != nil && !op.Phase.Final() && op.SuspendToken != "" {
 		if err := r.Leader.Look(ctx, r.Live); err != nil {
-			return s, err
+			log.FromContext(ctx).Error(err, "who leads is not known")
+			known = false
 		}
 	}
 	s.Controller = r.controller(s.Kustomization)
+	if !known {
+		s.Controller.Leader, s.Controller.LedFor = "", 0
+	}
 	if k := s.Kustomization; k != nil && k.Spec.SourceRef.Kind == sourcev1.GitRepositoryKind {
 		if s.GitRepository, err = get(ctx, read, hold.SourceOf(k), &sourcev1.GitRepository{}); err != nil {
 			return s, err

@@ -134,6 +134,25 @@ func TestAStatusThatChangedSinceIsReadAgain(t *testing.T) {
 	}
 }
 
+func TestNothingEndsWhileWhoLeadsIsNotKnown(t *testing.T) {
+	s := newStage(t)
+	s.r.Leader = leads{unreadable: errors.New("the Lease cannot be read")}
+	s.hold()
+	s.request("r1")
+	s.pass()
+	s.fluxWrites(starts)
+	s.wrote("suspended all the same", "suspend", "status Settling")
+	s.fluxWrites(succeeds)
+	s.fluxWrites(handlesToken)
+	s.pass()
+	if op := s.trigger().Status.Operation; op.Phase != v1alpha1.OperationSettling {
+		t.Errorf("ended %s: %s", op.Phase, op.Message)
+	}
+	s.r.Leader = leads{}
+	s.r.Heartbeat = s.trigger().Status.Operation.Controller // it was this one all along
+	s.wrote("judged when it is known", "status Succeeded", "event Applied")
+}
+
 func TestAResumeBySomebodyIsTakenBackOnce(t *testing.T) { // B13
 	s := newStage(t)
 	s.hold()

@@ -114,12 +114,17 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// leads is a controller that needs no election.
-type leads struct{}
+// leads is a controller that needs no election, or one that leads by a Lease that cannot be read.
+type leads struct{ unreadable error }
 
-func (leads) State() leader.State { return leader.State{Leads: true} }
+func (l leads) State() leader.State {
+	if l.unreadable != nil {
+		return leader.State{Leads: true, Controller: "app_1", Since: time.Hour, Lease: 35 * time.Second}
+	}
+	return leader.State{Leads: true}
+}
 
-func (leads) Look(context.Context, client.Reader) error { return nil }
+func (l leads) Look(context.Context, client.Reader) error { return l.unreadable }
 
 // note keeps a write and lets before come between.
 func (s *stage) note(write string) error {
