@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -139,10 +139,10 @@ func (s *stage) note(write string) error {
 
 // get reads, and adds who owns spec.suspend. It refuses what client-go refuses to make a path of, which is no NotFound.
 func (s *stage) get(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if wrong := path.IsValidPathSegmentName(k.Name); len(wrong) > 0 || k.Name == "" {
+	if wrong := content.IsPathSegmentName(k.Name); len(wrong) > 0 || k.Name == "" {
 		return fmt.Errorf("invalid resource name %q: %v", k.Name, wrong)
 	}
-	if wrong := path.IsValidPathSegmentName(k.Namespace); len(wrong) > 0 {
+	if wrong := content.IsPathSegmentName(k.Namespace); len(wrong) > 0 {
 		return fmt.Errorf("invalid namespace %q: %v", k.Namespace, wrong)
 	}
 	err := c.Get(ctx, k, o, opts...)

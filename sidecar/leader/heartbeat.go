@@ -91,7 +91,7 @@ func (h *Heartbeat) renew(ctx context.Context) error {
 // Release deletes the Lease, so that nobody waits for it to run out. Call it last, when this holder writes nothing more.
 func (h *Heartbeat) Release(ctx context.Context) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.name.Namespace, Name: h.name.Name}}
-	if err := h.client.Delete(ctx, lease); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(h.client.Delete(ctx, lease)); err != nil {
 		return fmt.Errorf("delete Lease %s: %w", h.name, err)
 	}
 	return nil

@@ -92,7 +92,7 @@ func (w *Watcher) Look(ctx context.Context, live client.Reader) error {
 		return nil
 	}
 	var lease coordinationv1.Lease
-	if err := live.Get(ctx, w.lease, &lease); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(live.Get(ctx, w.lease, &lease)); err != nil {
 		return fmt.Errorf("read the Lease of kustomize-controller: %w", err)
 	}
 	w.read(&lease)

@@ -203,6 +203,7 @@ var _ = Describe("Of two controllers with a holder each", Label("flux"), func() 
 		Expect(err).NotTo(HaveOccurred())
 		op := f.Status.Operation
 		Expect(world.StopPair(a.Pod, false)).To(Succeed())
+		thaw() // or the second hangs in what else there is to fetch
 		leads(ctx, b)
 		Expect(t.Await(ctx, "the second handled the suspend", func(ctx context.Context) (bool, string, error) {
 			k, err := t.Kustomization(ctx)
@@ -211,7 +212,6 @@ var _ = Describe("Of two controllers with a holder each", Label("flux"), func() 
 		// A run writes the token it began with when it returns, whatever another process has written meanwhile.
 		word := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"lastHandledReconcileAt":%q}}`, op.Token))
 		Expect(t.Client.Status().Patch(ctx, kustomization(ctx, t), word, client.FieldOwner("gotk-kustomize-controller"))).To(Succeed())
-		thaw()
 		Expect(ends(ctx, t, "r1", v1alpha1.OperationFailed).SuspendToken).NotTo(Equal(op.SuspendToken))
 		Expect(level(ctx, t)).To(Equal("info"))
 	})
