@@ -85,7 +85,6 @@ var _ = Describe("A held Kustomization is handed back", Label("flux"), func() {
 		t := stillTeam(ctx, "back-name")
 		patched(ctx, t.Name, "gittarget", "web", unname)
 		handedBack(ctx, t)
-		Expect(kustomization(ctx, t).Finalizers).NotTo(ContainElement(v1alpha1.HoldFinalizer))
 		toldOf(ctx, t, v1alpha1.ReasonReleased, "applies on its own again")
 		waits(ctx, t, "Configured=Unknown")
 		waits(ctx, t, "Ready")

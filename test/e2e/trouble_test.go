@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -134,8 +135,8 @@ func handedBack(ctx context.Context, t *scene.Team) {
 	GinkgoHelper()
 	Expect(t.Await(ctx, "the Kustomization is handed back", func(ctx context.Context) (bool, string, error) {
 		k, err := t.Kustomization(ctx)
-		mark := k.Annotations[v1alpha1.HeldByAnnotation]
-		return !k.Spec.Suspend && mark == "" && !k.CreationTimestamp.IsZero(), fmt.Sprintf("suspend %v, held by %q", k.Spec.Suspend, mark), err
+		mark, kept := k.Annotations[v1alpha1.HeldByAnnotation], slices.Contains(k.Finalizers, v1alpha1.HoldFinalizer)
+		return !k.Spec.Suspend && mark == "" && !kept && !k.CreationTimestamp.IsZero(), fmt.Sprintf("suspend %v, held by %q, kept %v", k.Spec.Suspend, mark, kept), err
 	})).To(Succeed())
 }
 
