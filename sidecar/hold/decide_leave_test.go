@@ -21,8 +21,8 @@ func TestAHeldKustomizationThatIsDeletedIsPrunedAsItSays(t *testing.T) { // B12
 		{"a prune takes its time", seen(resumed), "Wait 5m0s | " + gone + " | Deletion Running"},
 		{"a prune that failed keeps Flux's finalizer, and is waited for", seen(resumed, handled(t1)), "Wait 5m0s | " + gone + " | Deletion Running"},
 		{"Flux's finalizer alone gone is no prune: it went while it was suspended", seen(resumed, kDeleting(ours)), "Wait 5m0s | " + gone + " | Deletion Running"},
-		{"let go when both are so", seen(resumed, kDeleting(ours), handled(t1)), "GiveUp guarded event ApplierDeleted | Ready=False/ApplierNotFound Held=False/NotConfigured | Deletion Succeeded"},
-		{"gone before that was written down", seen(resumed, noKustomization), "Wait event ApplierDeleted | Ready=False/ApplierNotFound Held=False/NotConfigured | Deletion Succeeded"},
+		{"let go when both are so, and told when it is gone, so that it is told once", seen(resumed, kDeleting(ours), handled(t1)), "GiveUp guarded again"},
+		{"gone, it has ended", seen(resumed, noKustomization), "Wait event ApplierDeleted | Ready=False/ApplierNotFound Held=False/NotConfigured | Deletion Succeeded"},
 		{"Unresolved when Flux does not come", seen(resumed, later(5*time.Minute)), "Wait 1s event ApplyUnresolved | Ready=False/ApplierNotFound Held=True/Applying | Deletion Unresolved"},
 		{"an apply in flight is followed to its end before", seen(going, suspended(t2), operation("Settling"), kDeleting(ours, fluxs)), "Wait 5m0s | " + gone + " | Request Settling holdfast-t2"},
 		{"a trigger that goes too prunes first", seen(going, leavingFor(time.Minute)), "Wait again | Ready=False/ApplierNotFound Held=False/Releasing | Deletion Requested"},
@@ -33,8 +33,10 @@ func TestAHeldKustomizationThatIsDeletedIsPrunedAsItSays(t *testing.T) { // B12
 	if op := Decide(seen(going)).Status.Operation; op.SourceRef != "" {
 		t.Errorf("a deletion applies nothing, and keeps others from the source %s", op.SourceRef)
 	}
-	if e := Decide(seen(resumed, kDeleting(ours), handled(t1))).Event; !strings.Contains(e.Message, "2 objects") {
-		t.Errorf("%q does not say how many objects", e.Message)
+	recorded := Decide(seen(going)).Status.Operation
+	asRecorded := func(s *Seen) { s.Trigger.Status.Operation = recorded }
+	if e := Decide(seen(going, asRecorded, noKustomization)).Event; !strings.Contains(e.Message, "2 objects") || !strings.Contains(e.Message, "deletionPolicy") {
+		t.Errorf("%q does not say how many objects, and what became of them", e.Message)
 	}
 }
 

@@ -25,7 +25,7 @@ func (s Seen) deletion() Action {
 		Controller:  s.Controller.Leader,
 		Before:      BaselineOf(s.Kustomization),
 		RequestedAt: instant(s.Now),
-		Message:     "being deleted; to be resumed, so that Flux may prune",
+		Message:     s.deleted(fmt.Sprintf("Flux is let do with what it applied as its deletionPolicy says (%s)", s.Kustomization.GetDeletionPolicy())),
 	}
 	return Action{Reason: v1alpha1.ReasonApplierDeleted, Status: s.status(s.reportOn(&op)), Again: true}
 }
@@ -45,7 +45,11 @@ func (s Seen) orphan() Action {
 		Verb:    GiveUp,
 		Guarded: true,
 		Reason:  v1alpha1.ReasonApplierDeleted,
-		Event:   s.deleted("what it applied is left in place (spec.onDelete: Orphan)"),
+		Event: &Event{
+			Warning: true,
+			Reason:  v1alpha1.ReasonApplierDeleted,
+			Message: s.deleted("what it applied is left in place (spec.onDelete: Orphan)"),
+		},
 	}
 }
 
@@ -58,18 +62,18 @@ func (s Seen) followDeletion(op v1alpha1.Operation) Action {
 		return s.finish(op)
 	case s.pastRelease():
 		return s.abandonForRelease(op)
+	case k.DeletionTimestamp.IsZero(): // it never was: nobody takes a deletion back
+		op.Abandoned = v1alpha1.ReasonNothingRan
+		return s.finish(op)
 	case k.Spec.Suspend || requested(k) != op.Token:
 		if op.StartedAt == nil {
 			at := instant(s.Now)
 			op.StartedAt = &at
 		}
-		op.Phase, op.Message = v1alpha1.OperationRunning, "resumed; waiting for kustomize-controller to prune"
+		op.Phase = v1alpha1.OperationRunning
 		return Action{Verb: Resume, Token: op.Token, Guarded: true, Reason: v1alpha1.ReasonApplierDeleted, Status: s.status(s.reportOn(&op))}
 	case k.Status.LastHandledReconcileAt == op.Token && !slices.Contains(k.Finalizers, kustomizev1.KustomizationFinalizer):
-		act := s.finish(op)
-		act.Verb, act.Guarded = GiveUp, true
-		act.Event = s.deleted(fmt.Sprintf("Flux was let do with what it applied as its deletionPolicy says (%s)", k.GetDeletionPolicy()))
-		return act
+		return Action{Verb: GiveUp, Guarded: true, Reason: v1alpha1.ReasonApplierDeleted, Again: true} // gone, it ends
 	}
 	if act, late := s.unresolved(op); late {
 		return act
@@ -80,15 +84,11 @@ func (s Seen) followDeletion(op v1alpha1.Operation) Action {
 	return s.waitOn(op)
 }
 
-// deleted is the Event of a held Kustomization that goes.
-func (s Seen) deleted(what string) *Event {
+// deleted says for people what becomes of a held Kustomization that goes. While it is there its objects can be counted.
+func (s Seen) deleted(what string) string {
 	n := 0
 	if inv := s.Kustomization.Status.Inventory; inv != nil {
 		n = len(inv.Entries)
 	}
-	return &Event{
-		Warning: true,
-		Reason:  v1alpha1.ReasonApplierDeleted,
-		Message: fmt.Sprintf("Kustomization %s was deleted while it was held, with %d objects in its inventory: %s", s.applier(), n, what),
-	}
+	return fmt.Sprintf("Kustomization %s was deleted while it was held, with %d objects in its inventory: %s", s.applier(), n, what)
 }

@@ -41,7 +41,7 @@ func (s Seen) judge(op *v1alpha1.Operation) Verdict {
 	gone := s.Kustomization == nil || string(s.Kustomization.UID) != op.ApplierUID
 	switch {
 	case op.Origin == v1alpha1.OriginDeletion && op.Abandoned == "":
-		return Verdict{v1alpha1.OperationSucceeded, v1alpha1.ReasonApplierDeleted, "the Kustomization is deleted"}
+		return Verdict{v1alpha1.OperationSucceeded, v1alpha1.ReasonApplierDeleted, op.Message} // as counted when it was there
 	case gone && s.Kustomization == nil:
 		return failed(v1alpha1.ReasonApplierNotFound, "Kustomization %s was deleted before the operation ended", s.applier())
 	case gone:
@@ -49,7 +49,7 @@ func (s Seen) judge(op *v1alpha1.Operation) Verdict {
 	case op.Abandoned == v1alpha1.ReasonOperationUnfollowed:
 		return failed(op.Abandoned, "nobody followed it for more than %s; %s was applied last", unwatched, s.Kustomization.Status.LastAppliedRevision)
 	case op.Abandoned != "":
-		return failed(op.Abandoned, "the Kustomization was handed back before the operation ended")
+		return failed(op.Abandoned, "it was given up before it had ended")
 	case op.Origin == v1alpha1.OriginExternal:
 		return judgeExternal(op, s)
 	}
@@ -106,7 +106,7 @@ func (s Seen) tellVerdict(op v1alpha1.Operation, v Verdict) *Event {
 	case op.Origin == v1alpha1.OriginExternal:
 		return nil // who resumed it was told when it was found
 	case v.Reason == v1alpha1.ReasonApplierDeleted:
-		return &Event{Warning: true, Reason: v1alpha1.ReasonApplierDeleted, Message: fmt.Sprintf("Kustomization %s was deleted while it was held, and is gone", s.applier())}
+		return &Event{Warning: true, Reason: v1alpha1.ReasonApplierDeleted, Message: v.Message}
 	case v.Phase == v1alpha1.OperationSucceeded:
 		return &Event{Reason: v1alpha1.ReasonApplied, Message: fmt.Sprintf("Kustomization %s: %s (%s)", s.applier(), v.Message, why(op))}
 	case len(h) > 0 && h[0].Phase == v1alpha1.OperationFailed && h[0].Origin != v1alpha1.OriginExternal && op.Abandoned == "":
