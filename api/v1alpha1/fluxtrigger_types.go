@@ -237,7 +237,8 @@ type Operation struct {
 	// +optional
 	FreezeToken string `json:"freezeToken,omitempty"`
 
-	// SpecDigest tells which spec of the Kustomization the operation applies; spec.suspend does not count.
+	// SpecDigest tells which spec of the Kustomization the operation applies; spec.suspend does not count. It is "changed"
+	// where the spec became another while the operation was under way, so that nobody knows which one ran.
 	// +optional
 	SpecDigest string `json:"specDigest,omitempty"`
 

@@ -26,8 +26,11 @@ func (r *Reconciler) inUse(ctx context.Context, source string, t *v1alpha1.FluxT
 		}
 	}
 	c, taken := r.memory.claimed(source, t.UID)
-	if !taken || c.writing {
-		return name(c, taken), nil
+	switch {
+	case !taken:
+		return "", nil
+	case c.writing:
+		return c.trigger.String(), nil
 	}
 	o, err := get(ctx, r.Live, c.trigger, &v1alpha1.FluxTrigger{})
 	if err != nil {
@@ -38,13 +41,6 @@ func (r *Reconciler) inUse(ctx context.Context, source string, t *v1alpha1.FluxT
 	}
 	r.memory.drop(source, c.uid)
 	return "", nil
-}
-
-func name(c claim, taken bool) string {
-	if !taken {
-		return ""
-	}
-	return c.trigger.String()
 }
 
 // uses returns the source that the trigger's operation in flight uses; empty when there is none.

@@ -2,7 +2,6 @@ package hold
 
 import (
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/internal/ownership"
@@ -32,11 +31,8 @@ func (s Seen) freeze(op v1alpha1.Operation) (Action, bool) {
 
 // thaw returns the action that lets the source of op go; false when there is nothing of ours left on it.
 func (s Seen) thaw(op v1alpha1.Operation) (Action, bool) {
-	if op.FreezeToken == "" || s.Frozen == nil || !ownsFreeze(s.Frozen) {
+	if op.FreezeToken == "" || s.Frozen == nil || !ownership.Suspend(s.Frozen) {
 		return Action{}, false
 	}
 	return Action{Verb: Thaw, Reason: v1alpha1.ReasonApplying, Again: true}, true
 }
-
-// ownsFreeze says that a holder applied spec.suspend of the GitRepository.
-func ownsFreeze(g *sourcev1.GitRepository) bool { return ownership.Suspend(g) }
