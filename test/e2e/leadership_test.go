@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,8 @@ import (
 const quiet = 5 * time.Second
 
 // pairs has the pairs run in the place of the usual controller and holder until the end of the story. They are started one
-// after the other, so that of those that compete the first leads.
+// after the other, so that of those that compete the first leads: a Lease that an earlier story's pair left is taken away
+// before, since it names a process of the same pod and is free for whoever sees it run out first.
 func pairs(ctx context.Context, all ...cluster.Pair) {
 	GinkgoHelper()
 	Expect(world.StopHolder(true)).To(Succeed())
@@ -40,12 +42,28 @@ func pairs(ctx context.Context, all ...cluster.Pair) {
 			}
 		}
 	})
+	admin, err := world.Client(cluster.Admin)
+	Expect(err).NotTo(HaveOccurred())
+	left, err := elections(ctx, admin)
+	Expect(err).NotTo(HaveOccurred())
+	for _, l := range left {
+		Expect(admin.Delete(ctx, &l)).To(Succeed())
+	}
 	for _, p := range all {
 		Expect(world.StartPair(ctx, p)).To(Succeed())
 		if p.Selector != "" || p.Pod == all[0].Pod {
 			leads(ctx, p)
 		}
 	}
+}
+
+// elections returns the Leases for which kustomize-controllers compete.
+func elections(ctx context.Context, c client.Client) ([]coordinationv1.Lease, error) {
+	var all coordinationv1.LeaseList
+	err := c.List(ctx, &all, client.InNamespace(cluster.FluxNamespace))
+	return slices.DeleteFunc(all.Items, func(l coordinationv1.Lease) bool {
+		return !strings.HasPrefix(l.Name, "kustomize-controller-")
+	}), err
 }
 
 // leads waits until the pair's controller leads those it competes with, and returns the identity by which it does.
@@ -55,10 +73,9 @@ func leads(ctx context.Context, p cluster.Pair) string {
 	Expect(err).NotTo(HaveOccurred())
 	identity := ""
 	Eventually(func() (string, error) {
-		var leases coordinationv1.LeaseList
-		err := admin.List(ctx, &leases, client.InNamespace(cluster.FluxNamespace))
-		for _, l := range leases.Items {
-			if h := l.Spec.HolderIdentity; h != nil && strings.HasPrefix(l.Name, "kustomize-controller-") && strings.HasPrefix(*h, p.Pod+"_") {
+		all, err := elections(ctx, admin)
+		for _, l := range all {
+			if h := l.Spec.HolderIdentity; h != nil && strings.HasPrefix(*h, p.Pod+"_") {
 				identity = *h
 			}
 		}
