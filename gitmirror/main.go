@@ -35,6 +35,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/gitmirror/controller"
 	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
 	"github.com/holdfast-gitops/holdfast/gitmirror/mirror"
+	"github.com/holdfast-gitops/holdfast/internal/version"
 )
 
 // stopBound is how long a stop may take: what is under way waits up to 4s for its names, a branch worker pushes for up to
@@ -64,6 +65,7 @@ func main() {
 	flag.StringVar(&s.audit.ClientCAFile, "audit-client-ca-file", "", "authorities of the API server's client certificate, PEM; required")
 	flag.StringVar(&s.token, "audit-token-file", "", "bearer token the audit webhook must carry as well; empty: none")
 	flag.TextVar(&level, "log-level", slog.LevelInfo, "least level that is logged: DEBUG, INFO, WARN or ERROR")
+	version.AddFlag(flag.CommandLine, "gitmirror", os.Stdout, os.Exit)
 	flag.Parse() // controller-runtime adds --kubeconfig
 	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	ctrl.SetLogger(log)

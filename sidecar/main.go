@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/holdfast-gitops/holdfast/internal/applier/flux"
+	"github.com/holdfast-gitops/holdfast/internal/version"
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
 	"github.com/holdfast-gitops/holdfast/sidecar/leader"
 	"github.com/holdfast-gitops/holdfast/sidecar/notify"
@@ -37,6 +38,7 @@ const (
 func main() {
 	var s settings
 	s.bind(flag.CommandLine)
+	version.AddFlag(flag.CommandLine, "holder", os.Stdout, os.Exit)
 	flag.Parse()
 	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.level}))
 	ctrl.SetLogger(log)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/version"
 )
 
 // Exit codes.
@@ -36,9 +37,11 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	root := &cobra.Command{
 		Use:           "holdfast",
 		Short:         "What a person asks of Holdfast",
+		Version:       version.Number(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate(version.Line("holdfast") + "\n")
 	root.PersistentFlags().StringVar(&c.kubeconfig, "kubeconfig", "", "file that says how to reach the cluster (default: as kubectl finds it)")
 	root.PersistentFlags().StringVar(&c.context, "context", "", "context of that file (default: its current one)")
 	root.AddCommand(releaseCommand(&c))
