@@ -41,7 +41,7 @@ help: ## Print this help
 	@echo '  KEEP=1             leave the folder of a stopped world, with logs and repositories, and print where it is'
 	@echo '  HOLDFAST_CACHE=dir where the real Kubernetes and Flux are built and kept (default: holdfast in your cache folder)'
 	@echo '  FUZZTIME=20s       fuzz: how long for each target'
-	@echo '  MUTANT=name        mutants: only this one'
+	@echo '  MUTANT=pattern     mutants: only those whose names match, such as MUTANT="simulated-*"'
 	@echo '  MUTATE=packages    mutate: these instead of the cores, such as MUTATE=internal/binding'
 	@echo '  RACE=1             test-unit, test-e2e: with the race detector; needs a C compiler'
 
@@ -68,6 +68,8 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@$(GO) -C hack/mutate test $(race) ./...
 	@echo '== the simulator: every effect and crash point, and seeded runs'
 	@$(GO) -C test test $(race) -count=1 -timeout 15m -v ./sim
+	@echo '== the simulator notices each of its guards that is taken out'
+	@$(GO) run ./hack/mutants -only 'simulated-*'
 
 .PHONY: test-e2e
 test-e2e: ## The kinds, the stories and the facts against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)
@@ -94,7 +96,7 @@ fuzz: ## Run each fuzz target for FUZZTIME
 	done
 
 .PHONY: mutants
-mutants: ## Take lines of defence out one at a time and name the test that notices (MUTANT=name runs one)
+mutants: ## Take lines of defence out one at a time and name the test that notices (MUTANT=pattern picks some)
 	@echo '== mutants: each must be noticed by a test'
 	@$(GO) run ./hack/mutants $(if $(MUTANT),-only '$(MUTANT)')
 

@@ -5,9 +5,9 @@
 // notices has survived, and the program exits 1; so it does when a mutant no longer fits the source, does not compile,
 // or when its tests fail without it, for then its death would prove nothing.
 //
-//	go run ./hack/mutants              all of them
-//	go run ./hack/mutants -only NAME   one
-//	go run ./hack/mutants -list        their names and promises
+//	go run ./hack/mutants                 all of them
+//	go run ./hack/mutants -only PATTERN   those whose names match, such as 'simulated-*'
+//	go run ./hack/mutants -list           their names and promises
 package main
 
 import (
@@ -17,11 +17,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path"
 	"syscall"
 )
 
 func main() {
-	only := flag.String("only", "", "run only the mutant of this name")
+	only := flag.String("only", "", "run only the mutants whose names match, with * for anything")
 	list := flag.Bool("list", false, "print the mutants and run none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -35,7 +36,10 @@ func main() {
 
 // run runs or lists the mutants chosen; an error says why not every one of them was noticed.
 func run(ctx context.Context, only string, list bool) error {
-	chosen := pick(mutants, only)
+	chosen, err := pick(mutants, only)
+	if err != nil {
+		return fmt.Errorf("-only=%q: %w", only, err)
+	}
 	if len(chosen) == 0 {
 		return fmt.Errorf("no mutant is named %q; -list prints the names", only)
 	}
@@ -55,16 +59,20 @@ func run(ctx context.Context, only string, list bool) error {
 	return nil
 }
 
-// pick returns the mutants named only, or all of them when only is empty.
-func pick(all []Mutant, only string) []Mutant {
-	if only == "" {
-		return all
+// pick returns the mutants whose names match the pattern, in the syntax of path.Match, or all of them when it is empty.
+func pick(all []Mutant, pattern string) ([]Mutant, error) {
+	if pattern == "" {
+		return all, nil
 	}
 	var chosen []Mutant
 	for _, m := range all {
-		if m.Name == only {
+		matches, err := path.Match(pattern, m.Name)
+		if err != nil {
+			return nil, err
+		}
+		if matches {
 			chosen = append(chosen, m)
 		}
 	}
-	return chosen
+	return chosen, nil
 }

@@ -96,3 +96,23 @@ func TestEveryMutantFitsTheSource(t *testing.T) {
 		})
 	}
 }
+
+func TestMutantsArePickedByPattern(t *testing.T) {
+	all := []Mutant{{Name: "simulated-a"}, {Name: "simulated-b"}, {Name: "plain"}}
+	for _, row := range []struct {
+		pattern string
+		want    int
+		err     bool
+	}{
+		{"", 3, false},
+		{"plain", 1, false},
+		{"simulated-*", 2, false},
+		{"another", 0, false},
+		{"[", 0, true},
+	} {
+		got, err := pick(all, row.pattern)
+		if len(got) != row.want || (err != nil) != row.err {
+			t.Errorf("pick(%q) = %d of them, %v; want %d, an error: %v", row.pattern, len(got), err, row.want, row.err)
+		}
+	}
+}
