@@ -14,7 +14,7 @@ LABEL    ?=
 MUTATE   ?= sidecar/hold internal/binding
 
 race      := $(if $(RACE),-race)
-crds      := charts/holdfast/crds
+crds      := charts/holdfast/files/crds
 rbac      := charts/holdfast/files/rbac
 deepcopy  := api/v1alpha1/zz_generated.deepcopy.go
 controller-gen := $(GO) tool -modfile=hack/tools/go.mod controller-gen

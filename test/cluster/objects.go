@@ -86,7 +86,7 @@ func readFolder(dir string) ([]*unstructured.Unstructured, error) {
 
 // installKinds applies the CRDs of Holdfast and of Flux, and waits until all are served.
 func (w *World) installKinds(ctx context.Context) error {
-	dirs := []string{filepath.Join(w.root, "charts", "holdfast", "crds")}
+	dirs := []string{filepath.Join(w.root, "charts", "holdfast", "files", "crds")}
 	flux, err := moduleDirs(ctx, filepath.Join(w.root, "test", "cluster", "flux"),
 		"github.com/fluxcd/source-controller", "github.com/fluxcd/kustomize-controller")
 	if err != nil {

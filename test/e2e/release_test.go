@@ -175,7 +175,7 @@ spec: {suspend: true}
 		t := stillTeam(ctx, "release-kinds")
 		crashHolder()
 		DeferCleanup(func(ctx SpecContext) {
-			kubectl(ctx, cluster.Admin, "apply", "--server-side", "-f", filepath.Join("..", "..", "charts", "holdfast", "crds"))
+			kubectl(ctx, cluster.Admin, "apply", "--server-side", "-f", filepath.Join("..", "..", "charts", "holdfast", "files", "crds"))
 			kubectl(ctx, cluster.Admin, "wait", "--for=condition=Established", "crd/fluxtriggers.holdfast.dev")
 		})
 		kubectl(ctx, cluster.Admin, "delete", "crd", "fluxtriggers.holdfast.dev", "--wait=false")

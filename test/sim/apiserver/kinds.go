@@ -55,7 +55,7 @@ var Kinds = sync.OnceValues(func() ([]Kind, error) {
 	}
 	var kinds []Kind
 	for _, pattern := range []string{
-		filepath.Join(root, "charts", "holdfast", "crds", "*.yaml"),
+		filepath.Join(root, "charts", "holdfast", "files", "crds", "*.yaml"),
 		filepath.Join(flux[0], "config", "crd", "bases", "*gitrepositories.yaml"),
 		filepath.Join(flux[1], "config", "crd", "bases", "*.yaml"),
 	} {
