@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 )
@@ -18,8 +17,8 @@ const maxPodBytes = 4 << 20
 // ErrTooLarge is returned for a pod that no API server would take.
 var ErrTooLarge = errors.New("the pod is larger than 4 MiB")
 
-// Inject returns what adds a holder to a pod, or why it is left alone. pod is a v1 Pod as JSON. The namespace is where it
-// is made, for sentences only: nothing in the patch depends on it. The error is about what pod is, and never about what
+// Inject returns what adds a holder to a pod, or why it is left alone. pod is a v1 Pod as JSON; namespace is where it is
+// made, "" if that is not known. It is for sentences only: no patch depends on it. The error is about what pod is, and never about what
 // it says: nobody has to refuse a pod because of it.
 func Inject(pod []byte, namespace string, p Policy) (Result, error) {
 	if len(pod) > maxPodBytes {
@@ -39,28 +38,40 @@ func Inject(pod []byte, namespace string, p Policy) (Result, error) {
 	if err := json.Unmarshal(settled, &decoded); err != nil {
 		return Result{}, fmt.Errorf("read the pod: %w", err)
 	}
-	r := Look(&decoded, p)
+	r, controller, given := look(&decoded, p)
 	if r.Skip != "" {
 		return r, nil
 	}
-	holder := corev1.Container{
-		Name: v1alpha1.HolderContainer, Image: p.Image, ImagePullPolicy: p.PullPolicy, Command: []string{"/holder"},
-		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways), Resources: p.Resources,
+	holder, warnings := holderOf(&decoded, r.Flavour, controller, given, p)
+	index, proxy, _ := place(&decoded)
+	if proxy != "" {
+		warnings = append(warnings, fmt.Sprintf("%s is no native sidecar and stops with the controller: "+
+			"the holder's last suspend may not reach the API server, and the next holder sends it", proxy))
 	}
-	r.Patch = patch(&decoded, r.Flavour, holder)
+	if decoded.Spec.HostNetwork {
+		warnings = append(warnings, fmt.Sprintf("the pod is on its node's network: the holder takes port %d of the node", v1alpha1.HolderPort))
+	}
+	r.Warnings = append(r.Warnings, warnings...)
+	r.Patch = patch(&decoded, r.Flavour, holder, index)
 	r.Why = fmt.Sprintf("a holder is added beside %s", r.Flavour)
+	if namespace != "" {
+		r.Why += " in namespace " + namespace
+	}
 	return r, nil
 }
 
 // patch adds the container and the annotation, and the list and the map for them where there are none.
-func patch(pod *corev1.Pod, f Flavour, holder corev1.Container) []Operation {
+func patch(pod *corev1.Pod, f Flavour, holder corev1.Container, index int) []Operation {
 	annotation := Operation{Op: "add", Path: "/metadata/annotations/" + escape(v1alpha1.InjectedAnnotation), Value: string(f)}
 	if pod.Annotations == nil {
 		annotation = Operation{Op: "add", Path: "/metadata/annotations", Value: map[string]string{v1alpha1.InjectedAnnotation: string(f)}}
 	}
 	container := Operation{Op: "add", Path: "/spec/initContainers/-", Value: holder}
-	if pod.Spec.InitContainers == nil {
+	switch {
+	case pod.Spec.InitContainers == nil:
 		container = Operation{Op: "add", Path: "/spec/initContainers", Value: []corev1.Container{holder}}
+	case index < len(pod.Spec.InitContainers):
+		container.Path = fmt.Sprintf("/spec/initContainers/%d", index)
 	}
 	return []Operation{annotation, container}
 }

@@ -43,7 +43,7 @@ const (
 // Missing says that a pod left alone for this reason should have a holder, and nobody chose that it has none.
 func (s Skip) Missing() bool {
 	switch s {
-	case "", SkipPortTaken, SkipNoCredentials, SkipFlagsUnreadable, SkipMeshInTheWay:
+	case "", SkipServiceAccount, SkipPortTaken, SkipNoCredentials, SkipFlagsUnreadable, SkipMeshInTheWay:
 		return true
 	}
 	return false

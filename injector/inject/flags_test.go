@@ -1,0 +1,148 @@
+package inject
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestFlagsAreReadAsTheControllerReadsThem(t *testing.T) {
+	env := variables{
+		{Name: "LIST", Value: "--watch-label-selector=a=$(KEY)"},
+		{Name: "KEY", Value: "b"},
+		{Name: "DOLLAR", Value: "--events-addr=http://a$$b"},
+		{Name: "LATE", ValueFrom: &corev1.EnvVarSource{}},
+		{Name: "KEYED", Value: "--watch-label-selector=a=$(KEY)"},
+	}
+	for _, row := range []struct {
+		name, args, flag, want string
+	}{
+		{"the last of two counts", "--events-addr=a --events-addr=b", "events-addr", "b"},
+		{"the word after a flag is its value", "--events-addr a", "events-addr", "a"},
+		{"also one that looks like a flag", "--events-addr --watch-label-selector=x", "events-addr", "--watch-label-selector=x"},
+		{"a value may have a =", "--watch-label-selector=a=b", "watch-label-selector", "a=b"},
+		{"a bool flag takes no word", "--enable-leader-election false", "enable-leader-election", "true"},
+		{"a bool flag is false with a =", "--enable-leader-election=false", "enable-leader-election", "false"},
+		{"a flag that is not known takes a word", "--concurrent 10 --events-addr=a", "events-addr", "a"},
+		{"a flag that is not known takes no flag", "--new-switch --events-addr=a", "events-addr", "a"},
+		{"words between flags are passed over", "run --events-addr=a", "events-addr", "a"},
+		{"two dashes end the flags", "--events-addr=a -- --events-addr=b", "events-addr", "a"},
+		{"a value that only the node knows stays a reference", "--watch-label-selector=$(LATE)", "watch-label-selector", "$(LATE)"},
+		{"an argument may be a variable", "$(KEYED)", "watch-label-selector", "a=b"},
+		{"a variable sees only those before it", "$(LIST)", "watch-label-selector", "?"},
+		{"a dollar of a variable stays one", "$(DOLLAR)", "events-addr", "http://a$$b"},
+		{"an argument that only the node knows is none", "--events-addr=a $(LATE)", "events-addr", "?"},
+		{"nor is one of no variable", "$(NONE)", "events-addr", "?"},
+		{"nor one whose name a variable ends", "--events-$(LATE)=a", "events-addr", "?"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			given, ok := readFlags(strings.Fields(row.args), env)
+			got := given.last(row.flag)
+			if !ok {
+				got = "?"
+			}
+			if got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+	given, _ := readFlags([]string{"--feature-gates=A=true", "--feature-gates=", "--feature-gates", "B=false, C=true"}, nil)
+	if got := given.list("feature-gates"); got != "A=true,B=false, C=true" {
+		t.Errorf("gates add up to %q", got)
+	}
+}
+
+// gates adds up, as the feature gates of Flux do.
+type gates []string
+
+func (g *gates) String() string { return strings.Join(*g, ",") }
+func (g *gates) Type() string   { return "gates" }
+func (g *gates) Set(s string) error {
+	if s != "" {
+		*g = append(*g, s)
+	}
+	return nil
+}
+
+// FuzzFlags compares with the library kustomize-controller reads its flags with: one line of text is one argument.
+func FuzzFlags(f *testing.F) {
+	for _, seed := range []string{
+		"--enable-leader-election\n--watch-label-selector\na=b\n--\n--events-addr=x",
+		"--concurrent\n-5\n--events-addr\n--enable-leader-election\n--watch-all-namespaces=0",
+		"--feature-gates=A=true\n--feature-gates\nB=false\n-\n--no-remote-bases=\n---x",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 4096 || strings.Contains(text, "$") {
+			t.Skip("longer than a command line, or with variables, which pflag does not know")
+		}
+		args := strings.Split(text, "\n")
+		fs := pflag.NewFlagSet("kustomize-controller", pflag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		fs.Usage = func() {}
+		values, switches, pairs := map[string]*string{}, map[string]*bool{}, gates{}
+		for _, name := range []string{"events-addr", "health-addr", "metrics-addr", "watch-label-selector"} {
+			values[name] = fs.String(name, "", "")
+		}
+		for _, name := range boolFlags {
+			if name != "help" {
+				switches[name] = fs.Bool(name, false, "")
+			}
+		}
+		fs.Var(&pairs, "feature-gates", "")
+		fs.Int("concurrent", 4, "")
+		fs.Duration("requeue-dependency", 0, "")
+		if fs.Parse(args) != nil {
+			t.Skip("the controller would not start")
+		}
+		given, ok := readFlags(args, nil)
+		if !ok {
+			t.Fatal("they cannot be read")
+		}
+		for name, want := range values {
+			if got := given.last(name); got != *want {
+				t.Errorf("--%s is %q, pflag reads %q", name, got, *want)
+			}
+		}
+		for name, want := range switches {
+			if got, _ := strconv.ParseBool(given.last(name)); got != *want {
+				t.Errorf("--%s is %t, pflag reads %t", name, got, *want)
+			}
+		}
+		if got := given.list("feature-gates"); got != pairs.String() {
+			t.Errorf("--feature-gates are %q, pflag reads %q", got, pairs.String())
+		}
+	})
+}
+
+func TestTheControllersArgumentsAreThoseOfTheProgramItself(t *testing.T) {
+	for _, row := range []struct {
+		name          string
+		command, args []string
+		want          string
+	}{
+		{"of the image's own program they are all", nil, []string{"--a", "--b"}, "--a --b"},
+		{"a path to the program is not one", nil, []string{"/usr/local/bin/kustomize-controller", "--a"}, "--a"},
+		{"nor what stands before it", []string{"tini", "--", "kustomize-controller", "--a"}, []string{"--b"}, "--a --b"},
+		{"another program may do anything with them", []string{"dlv", "exec"}, []string{"--a"}, "?"},
+		{"a shell too", []string{"sh", "-c", "kustomize-controller --a"}, nil, "?"},
+		{"also one that is given the program alone", []string{"sh", "-c", "kustomize-controller"}, []string{"--a"}, "?"},
+		{"a script that ends in its name is not the program", []string{"sh", "-c", "echo /kustomize-controller"}, nil, "?"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			args, ok := argumentsOf(&corev1.Container{Command: row.command, Args: row.args}, Flux)
+			got := strings.Join(args, " ")
+			if !ok {
+				got = "?"
+			}
+			if got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}

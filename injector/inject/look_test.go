@@ -1,0 +1,143 @@
+package inject
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+)
+
+// fluxPod is the pod of one golden, decoded.
+func fluxPod(t *testing.T) *corev1.Pod {
+	t.Helper()
+	var pod corev1.Pod
+	if err := json.Unmarshal(readPod(t, filepath.Join("testdata", "flux-install", "pod.yaml")), &pod); err != nil {
+		t.Fatal(err)
+	}
+	return &pod
+}
+
+func TestLookSaysWhetherARunningPodLacksItsHolder(t *testing.T) {
+	holder := corev1.Container{Name: v1alpha1.HolderContainer, Image: "i", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}
+	for _, row := range []struct {
+		name    string
+		change  func(*corev1.Pod)
+		want    Skip
+		missing bool
+	}{
+		{"one that runs without a holder lacks it", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, "", true},
+		{"one that cannot have a holder lacks it too", func(p *corev1.Pod) { p.Spec.Containers[0].Command = []string{"sh"} }, SkipFlagsUnreadable, true},
+		{"so does one that runs as nobody expects", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "builder" }, SkipServiceAccount, true},
+		{"one with its holder does not", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{holder}
+			p.Annotations[v1alpha1.InjectedAnnotation] = string(Flux)
+		}, SkipAlreadyInjected, false},
+		{"nor one whose holder came by hand", func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{holder} }, SkipNameTaken, false},
+		{"nor one that opted out", func(p *corev1.Pod) { p.Annotations[v1alpha1.InjectLabel] = v1alpha1.InjectDisabled }, SkipOptedOut, false},
+		{"nor one that goes", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }, SkipEnding, false},
+		{"nor one that was evicted", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, SkipEnding, false},
+		{"nor one of something else", func(p *corev1.Pod) { p.Labels = nil }, SkipNotRecognised, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			pod := fluxPod(t)
+			row.change(pod)
+			r := Look(pod, DefaultPolicy())
+			if r.Skip != row.want || r.Skip.Missing() != row.missing || r.Patch != nil || r.Why == "" {
+				t.Errorf("got %q (missing: %t), %q", r.Skip, r.Skip.Missing(), r.Why)
+			}
+		})
+	}
+}
+
+func TestATemplateWithoutAServiceAccountRunsAsDefault(t *testing.T) {
+	pod := fluxPod(t)
+	pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "", ""
+	if r := Look(pod, DefaultPolicy()); r.Skip != "" {
+		t.Errorf("got %q", r.Why)
+	}
+	pod.Spec.DeprecatedServiceAccount = "builder"
+	if r := Look(pod, DefaultPolicy()); r.Skip != SkipServiceAccount {
+		t.Errorf("got %q", r.Why)
+	}
+	p := DefaultPolicy()
+	p.Flux.ServiceAccounts = []string{"*"}
+	if r := Look(pod, p); r.Skip != "" {
+		t.Errorf("got %q", r.Why)
+	}
+}
+
+func TestAnImageIsItsLastPart(t *testing.T) {
+	for image, want := range map[string]string{
+		"kustomize-controller":                          "kustomize-controller",
+		"fluxcd/kustomize-controller:v1":                "kustomize-controller",
+		"host:5000/kustomize-controller":                "kustomize-controller",
+		"host:5000/a/kustomize-controller:v1@sha256:ab": "kustomize-controller",
+		"kustomize-controller@sha256:ab":                "kustomize-controller",
+		"host/kustomize-controller/nginx":               "nginx",
+		"host/nginx@sha256:ab/kustomize-controller":     "nginx",
+		"host/kustomize-controller-fips:v1":             "kustomize-controller-fips",
+		"":                                              "",
+		"/":                                             "",
+		strings.Repeat("a/", 100) + "kustomize-controller:v1.9.6-1": "kustomize-controller",
+	} {
+		if got := repository(image); got != want {
+			t.Errorf("%q is %q, want %q", image, got, want)
+		}
+	}
+}
+
+// B5: whoever comes after the injector finds a pod it is done with, whatever is added around the holder, and nothing of
+// theirs is lost when the injector is asked again.
+func TestAPodOthersChangedAfterwardsIsLeftAsItIs(t *testing.T) {
+	policy := DefaultPolicy()
+	native := corev1.Container{Name: "istio-proxy", Image: "istio", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}
+	for name, change := range map[string]func(*corev1.Pod){
+		"a native istio-proxy in front": func(p *corev1.Pod) {
+			p.Spec.InitContainers = append([]corev1.Container{native}, p.Spec.InitContainers...)
+		},
+		"a native istio-proxy behind": func(p *corev1.Pod) { p.Spec.InitContainers = append(p.Spec.InitContainers, native) },
+		"a classic istio-proxy": func(p *corev1.Pod) {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "istio-init"})
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "istio-proxy"})
+		},
+		"an annotation and a label": func(p *corev1.Pod) { p.Annotations["a"], p.Labels["b"] = "1", "2" },
+		"a container on the holder's port": func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "x", Ports: []corev1.ContainerPort{{ContainerPort: v1alpha1.HolderPort}}})
+		},
+		"a variable, a mount and another image in the holder itself": func(p *corev1.Pod) {
+			h := &p.Spec.InitContainers[0]
+			h.Env, h.Image = append(h.Env, corev1.EnvVar{Name: "A"}), "mirror/"+h.Image
+			h.VolumeMounts = append(h.VolumeMounts, corev1.VolumeMount{Name: "a", MountPath: "/a"})
+		},
+		"an opt-out that comes too late": func(p *corev1.Pod) { p.Annotations[v1alpha1.InjectLabel] = v1alpha1.InjectDisabled },
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, err := json.Marshal(fluxPod(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := Inject(before, "flux-system", policy)
+			if err != nil || first.Skip != "" {
+				t.Fatal(err, first.Why)
+			}
+			var pod corev1.Pod
+			if err := json.Unmarshal(apply(t, before, first.Patch), &pod); err != nil {
+				t.Fatal(err)
+			}
+			change(&pod)
+			changed, err := json.Marshal(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if second, err := Inject(changed, "flux-system", policy); err != nil || second.Skip != SkipAlreadyInjected || second.Patch != nil {
+				t.Errorf("got %v, %q, %v", err, second.Why, second.Patch)
+			}
+		})
+	}
+}
