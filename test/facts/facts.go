@@ -41,7 +41,7 @@ type World interface {
 	// Key names the Kustomization and the GitRepository.
 	Key() types.NamespacedName
 
-	// Push commits, has it fetched, and returns once the GitRepository has it.
+	// Push commits, has it fetched, and returns once the GitRepository has it and kustomize-controller's cache has that.
 	Push(ctx context.Context, c Content) (Pushed, error)
 
 	// Placed returns the marker of the commit whose objects the cluster has; empty when it has none.

@@ -7,14 +7,16 @@ import (
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/holdfast-gitops/holdfast/test/cluster"
 	"github.com/holdfast-gitops/holdfast/test/cluster/gitserver"
@@ -64,8 +66,29 @@ var _ World = &real{}
 func furnish(ctx context.Context, name string) (*real, error) {
 	r := &real{}
 	var err error
-	r.Team, err = scene.New(ctx, world, scene.Options{Name: name, NoHold: true, Files: map[string]string{"apps/zz-marker.yaml": marker(name, "0")}})
-	return r, err
+	r.Team, err = scene.New(ctx, world, scene.Options{Name: name, NoHold: true, Files: map[string]string{
+		"apps/zz-marker.yaml": marker(name, "0"),
+		witness + "/map.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\n", witness, name),
+	}})
+	if err != nil {
+		return r, err
+	}
+	k := &kustomizev1.Kustomization{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Key().Namespace, Name: r.witness().Name},
+		Spec: kustomizev1.KustomizationSpec{
+			Path: "./" + witness, Interval: metav1.Duration{Duration: time.Hour},
+			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: name},
+		},
+	}
+	return r, r.Client().Create(ctx, k)
+}
+
+// witness is the folder of a second Kustomization on the source, which nobody suspends. kustomize-controller reads sources
+// from a cache that can be behind: once it has attempted a revision for this one, it knows the revision for the other.
+const witness = "witness"
+
+func (r *real) witness() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Key().Namespace, Name: r.Name + "-" + witness}
 }
 
 func marker(namespace, value string) string {
@@ -101,12 +124,10 @@ func (r *real) Push(ctx context.Context, c Content) (Pushed, error) {
 	if err := r.Client().Patch(ctx, g, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("fact")); err != nil {
 		return p, err
 	}
-	return p, r.Await(ctx, "the push is fetched", func(ctx context.Context) (bool, string, error) {
-		g, err := r.GitRepository(ctx)
-		if err != nil || g.Status.Artifact == nil {
-			return false, "no artifact", err
-		}
-		return g.Status.Artifact.Revision == p.Revision, g.Status.Artifact.Revision, nil
+	return p, r.Await(ctx, "kustomize-controller knows what was pushed", func(ctx context.Context) (bool, string, error) {
+		k := &kustomizev1.Kustomization{}
+		err := r.Client().Get(ctx, r.witness(), k)
+		return k.Status.LastAttemptedRevision == p.Revision, k.Status.LastAttemptedRevision, err
 	})
 }
 

@@ -83,7 +83,6 @@ func (w *simulated) Push(ctx context.Context, c facts.Content) (facts.Pushed, er
 	}
 	return p, w.Await(ctx, "the push is fetched", func(context.Context) (bool, string, error) {
 		r := revisionOf(w.object(sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind), repo))
-		// A real cache is behind for milliseconds, which nobody can hit who looks from outside.
 		return r == p.Revision && w.kustomize[0].Fresh(), r, nil
 	})
 }
