@@ -19,7 +19,10 @@ const (
 	// tokenPath is where a program finds the token of its pod's ServiceAccount.
 	tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+	// The variables that are the holder's own: where it runs, and what Go's runtime may use.
 	namespaceVariable = "HOLDFAST_NAMESPACE"
+	memoryVariable    = "GOMEMLIMIT"
+
 	// controllerNamespaceVariable is the only namespace kustomize-controller watches without --watch-all-namespaces.
 	controllerNamespaceVariable = "RUNTIME_NAMESPACE"
 	// applicationNamespacesVariable is what argocd-application-controller reads where the flag is not given.
@@ -44,7 +47,7 @@ func holderOf(pod *corev1.Pod, f Flavour, c *corev1.Container, given flags, p Po
 	args = append(args, p.Args...)
 	env := append([]corev1.EnvVar{fromField(namespaceVariable, "metadata.namespace")}, copied(c, args, variables)...)
 	if _, limited := resources.Limits[corev1.ResourceMemory]; limited {
-		env = append(env, corev1.EnvVar{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{
+		env = append(env, corev1.EnvVar{Name: memoryVariable, ValueFrom: &corev1.EnvVarSource{
 			ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: v1alpha1.HolderContainer, Resource: "limits.memory"},
 		}})
 	}

@@ -77,7 +77,7 @@ var networkVariables = []string{
 }
 
 // copied returns those variables of container c that the texts refer to, that have one of these names, and that their
-// values refer to in turn, in the order of c.
+// values refer to in turn, in the order of c. The holder's own are never among them.
 func copied(c *corev1.Container, texts, names []string) []corev1.EnvVar {
 	wanted := map[string]bool{}
 	var want func(name string)
@@ -104,7 +104,7 @@ func copied(c *corev1.Container, texts, names []string) []corev1.EnvVar {
 	}
 	var env []corev1.EnvVar
 	for _, e := range c.Env {
-		if !wanted[e.Name] {
+		if !wanted[e.Name] || e.Name == namespaceVariable || e.Name == memoryVariable {
 			continue
 		}
 		e = *e.DeepCopy()

@@ -48,9 +48,10 @@ func TestVariablesComeWithThoseTheyAreMadeOf(t *testing.T) {
 		{Name: "ADDRESS", Value: "http://$(HOST):$(PORT)"},
 		{Name: "HTTP_PROXY", Value: "$(ADDRESS)"},
 		{Name: "HTTP_PROXY", Value: "$(HTTP_PROXY)/$(HTTP_PROXY)"},
+		{Name: "HOLDFAST_NAMESPACE", Value: "elsewhere"},
 		{Name: "CPUS", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}},
 	}}
-	env := copied(c, []string{"--shard=$(CPUS)", "$$(OTHER)"}, []string{"HTTP_PROXY", "NO_PROXY"})
+	env := copied(c, []string{"--shard=$(CPUS)", "$$(OTHER)", "$(HOLDFAST_NAMESPACE)"}, []string{"HTTP_PROXY", "NO_PROXY"})
 	var names []string
 	for _, e := range env {
 		names = append(names, e.Name)
@@ -61,7 +62,7 @@ func TestVariablesComeWithThoseTheyAreMadeOf(t *testing.T) {
 	if of := env[len(env)-1].ValueFrom.ResourceFieldRef.ContainerName; of != "manager" {
 		t.Errorf("the CPUs are those of container %q", of)
 	}
-	if c.Env[5].ValueFrom.ResourceFieldRef.ContainerName != "" {
+	if c.Env[6].ValueFrom.ResourceFieldRef.ContainerName != "" {
 		t.Error("the controller's own container was changed")
 	}
 }
