@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 )
 
 const (
@@ -37,7 +39,8 @@ type settings struct {
 
 // bind defines the flags; controller-runtime adds --kubeconfig.
 func (s *settings) bind(fs *flag.FlagSet) {
-	fs.StringVar(&s.address, "metrics-bind-address", "127.0.0.1:9797", "where /metrics, /healthz and /readyz are served, and /status to the loopback interface")
+	fs.StringVar(&s.address, "metrics-bind-address", fmt.Sprintf(":%d", v1alpha1.HolderPort),
+		"where /metrics, /healthz and /readyz are served, and to the loopback interface alone the status page and /status")
 	fs.TextVar(&s.level, "log-level", slog.LevelInfo, "least level that is logged: DEBUG, INFO, WARN or ERROR")
 	fs.StringVar(&s.eventsAddr, "events-addr", "",
 		"the kustomize-controller's --events-addr, where Flux's notification-controller takes events; empty: none are posted")

@@ -51,6 +51,9 @@ func TestWithoutFlagsTheHolderSeesEverythingAndNobodyElects(t *testing.T) {
 	if err != nil || s.election || r.cancelsHealthChecks || !r.shard.Empty() || s.identity == "" {
 		t.Errorf("got %+v, %+v, %v", s, r, err)
 	}
+	if s.address != ":9797" {
+		t.Errorf("probes and scrapes come from outside the pod, and %q is served", s.address)
+	}
 }
 
 func TestAShardIsWhatItsControllerSees(t *testing.T) {

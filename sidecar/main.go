@@ -101,7 +101,11 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 		state := watcher.State()
 		return statuspage.Leadership{Holder: heartbeat.Name(), Leads: state.Leads, Controller: state.Controller}
 	}
-	if err := serve(mgr, ready(mgr.GetCache()), statuspage.Handler(mgr.GetClient(), at, now)); err != nil {
+	page := statuspage.New(ctx, mgr.GetClient(), at, now)
+	if err := page.Follow(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	if err := serve(mgr, ready(mgr.GetCache()), page.Handler()); err != nil {
 		return err
 	}
 	posts, err := notify.Open(notify.Options{Address: s.eventsAddr, Instance: s.identity, Log: ctrl.LoggerFrom(ctx), Count: counts.Posted})
@@ -136,8 +140,8 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 
 // serve puts the probes and the status on the metrics server.
 func serve(mgr ctrl.Manager, ready healthz.Checker, page http.Handler) error {
-	if err := mgr.AddMetricsServerExtraHandler("/status", page); err != nil {
-		return fmt.Errorf("serve /status: %w", err)
+	if err := mgr.AddMetricsServerExtraHandler("/", page); err != nil {
+		return fmt.Errorf("serve the status: %w", err)
 	}
 	for path, check := range map[string]healthz.Checker{"/healthz": healthz.Ping, "/readyz": ready} {
 		h := http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"holder": check}})

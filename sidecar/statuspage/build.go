@@ -21,13 +21,7 @@ const (
 
 // Build returns the document of triggers at now. It changes none of them. Their order does not matter.
 func Build(now time.Time, triggers []v1alpha1.FluxTrigger, leadership Leadership) Status {
-	order := make([]*v1alpha1.FluxTrigger, len(triggers))
-	for i := range triggers {
-		order[i] = &triggers[i]
-	}
-	slices.SortFunc(order, func(a, b *v1alpha1.FluxTrigger) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	order := byName(triggers)
 	shown := order[:min(len(order), maxAppliers)]
 	s := Status{
 		APIVersion:  APIVersion,
@@ -37,12 +31,30 @@ func Build(now time.Time, triggers []v1alpha1.FluxTrigger, leadership Leadership
 		Omitted:     len(order) - len(shown),
 		Appliers:    make([]Applier, 0, len(shown)),
 	}
-	each := min(maxEach, maxHistory/max(1, len(shown)))
+	each := share(len(shown))
 	for _, t := range shown {
 		s.Appliers = append(s.Appliers, applier(now, t, each))
 	}
+	for _, t := range order {
+		s.Counts.add(t)
+	}
 	return s
 }
+
+// byName returns triggers by namespace and name; where they are is left as it is.
+func byName(triggers []v1alpha1.FluxTrigger) []*v1alpha1.FluxTrigger {
+	order := make([]*v1alpha1.FluxTrigger, len(triggers))
+	for i := range triggers {
+		order[i] = &triggers[i]
+	}
+	slices.SortFunc(order, func(a, b *v1alpha1.FluxTrigger) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return order
+}
+
+// share is how many finished operations of one applier are shown where so many appliers are.
+func share(appliers int) int { return min(maxEach, maxHistory/max(1, appliers)) }
 
 // applier returns what t holds, with at most each finished operations.
 func applier(now time.Time, t *v1alpha1.FluxTrigger, each int) Applier {
@@ -76,6 +88,8 @@ func applier(now time.Time, t *v1alpha1.FluxTrigger, each int) Applier {
 		a.History = append(a.History, operation(now, op))
 	}
 	a.HistoryOmitted = len(st.History) - len(a.History)
+	a.State, a.NeedsAttention = stateOf(st.Conditions), needsAttention(st)
+	a.Sentence = message(sentence(a))
 	return a
 }
 

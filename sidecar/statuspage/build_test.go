@@ -46,7 +46,8 @@ func TestWithoutTriggersThereIsAnEmptyListAndNoNull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"apiVersion":"status.holdfast.dev/v1","generatedAt":"2026-03-01T12:00:00Z","leadership":{"leads":false},"total":0,"appliers":[]}`
+	want := `{"apiVersion":"status.holdfast.dev/v1","generatedAt":"2026-03-01T12:00:00Z","leadership":{"leads":false},"total":0,` +
+		`"counts":{"held":0,"applying":0,"moving":0,"notHeld":0,"needAttention":0},"appliers":[]}`
 	if string(body) != want {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
@@ -145,8 +146,8 @@ func TestNoCredentialOfAURLIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(body), "git.example"); n != 9 {
-		t.Errorf("the URL is in %d of 9 places, so this test sees too little: %s", n, body)
+	if n := strings.Count(string(body), "git.example"); n != 10 {
+		t.Errorf("the URL is in %d of 10 places, so this test sees too little: %s", n, body)
 	}
 	if strings.Contains(string(body), "hunter2") {
 		t.Errorf("a credential is in %s", body)

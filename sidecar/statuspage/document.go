@@ -27,6 +27,9 @@ type Status struct {
 	// Omitted is how many of them are not shown, because there are too many.
 	Omitted int `json:"omitted,omitempty"`
 
+	// Counts are over all of them, shown or not.
+	Counts Counts `json:"counts"`
+
 	// Appliers are the triggers with what each holds, by namespace and name.
 	Appliers []Applier `json:"appliers"`
 }
@@ -41,6 +44,24 @@ type Leadership struct {
 
 	// Controller is the process of the controller that leads, wherever it runs; empty: none does, or there is no election.
 	Controller string `json:"controller,omitempty"`
+}
+
+// Counts says how many appliers are in which State. Every applier is in one of the first four numbers.
+type Counts struct {
+	// Held is how many are held and at rest.
+	Held int `json:"held"`
+
+	// Applying is how many are resumed for a recorded operation.
+	Applying int `json:"applying"`
+
+	// Moving is how many are on their way: being suspended, or handed back.
+	Moving int `json:"moving"`
+
+	// NotHeld is how many are not held, or not known to be.
+	NotHeld int `json:"notHeld"`
+
+	// NeedAttention is how many of all these a person has to look at.
+	NeedAttention int `json:"needAttention"`
 }
 
 // Name is where an object is.
@@ -72,6 +93,15 @@ type Applier struct {
 
 	// Applier that is held.
 	Applier Name `json:"applier"`
+
+	// State sums up Held in one word.
+	State State `json:"state"`
+
+	// Sentence says to a person how it is.
+	Sentence string `json:"sentence"`
+
+	// NeedsAttention says that a person has to look at it: it does not get well by waiting.
+	NeedsAttention bool `json:"needsAttention,omitempty"`
 
 	// KubeProvider is the cluster the applier is in.
 	KubeProvider string `json:"kubeProvider"`

@@ -24,37 +24,38 @@ func example() []v1alpha1.FluxTrigger {
 	shop := trigger("team-shop", "shop")
 	shop.Spec.KustomizationRef = v1alpha1.NamespacedReference{Namespace: "flux-system", Name: "shop"}
 	done := v1alpha1.Operation{
-		RequestID: "r-41", Origin: v1alpha1.OriginRequest, Phase: v1alpha1.OperationSucceeded, Reason: v1alpha1.ApplyPublish,
-		Commit: first, Token: "holdfast-2026-03-01T11:02:09Z-K7Q2MXAB", SuspendToken: "holdfast-2026-03-01T11:02:10Z-B4TT0PQE",
+		RequestID: "R2KQ5WXM7T4ZC3HJ6PYBNLDV5A", Origin: v1alpha1.OriginRequest, Phase: v1alpha1.OperationSucceeded, Reason: v1alpha1.ApplyPublish,
+		Commit: first, Token: "holdfast-2026-03-01T11:02:09.413907225Z-K7Q2MXAB", SuspendToken: "holdfast-2026-03-01T11:02:10.870114052Z-B4TT0PQE",
 		ApplierUID: "6d0f0f0e-3d0c-4f0e-9a51-0c8a5b0f7a11", SourceRef: "flux-system/shop",
 		AppliedRevision: "main@sha1:" + first, RequestedAt: at(-3471), StartedAt: ptr(at(-3470)), FinishedAt: ptr(at(-3468)),
-		Message: "applied",
+		Message: "applied main@sha1:" + first,
 	}
 	now := v1alpha1.Operation{
-		RequestID: "r-42", Origin: v1alpha1.OriginRequest, Phase: v1alpha1.OperationRunning, Reason: v1alpha1.ApplyForeignCommit,
-		Commit: second, Token: "holdfast-2026-03-01T11:59:56Z-W1ZX9H3C", ApplierUID: done.ApplierUID, SourceRef: "flux-system/shop",
+		RequestID: "7WNTE3YQMB5RKD2PXC6HJVZA4L", Origin: v1alpha1.OriginRequest, Phase: v1alpha1.OperationRunning, Reason: v1alpha1.ApplyForeignCommit,
+		Commit: second, Token: "holdfast-2026-03-01T11:59:56.226035871Z-W1ZX9H3C", ApplierUID: done.ApplierUID, SourceRef: "flux-system/shop",
 		Controller: "kustomize-controller-7d9_2f1c", RequestedAt: at(-4), StartedAt: ptr(at(-3)),
 		Message: "resumed; waiting for kustomize-controller to start",
 	}
 	shop.Status = v1alpha1.FluxTriggerStatus{
 		Conditions: []metav1.Condition{
 			{Type: "Ready", Status: "True", Reason: "Succeeded", Message: "Kustomization flux-system/shop is held", LastTransitionTime: at(-7200)},
-			{Type: "Configured", Status: "True", Reason: "Succeeded", Message: "GitTarget team-shop/shop writes what it fetches", LastTransitionTime: at(-7230)},
+			{Type: "Configured", Status: "True", Reason: "Succeeded", Message: "bound by GitTarget shop", LastTransitionTime: at(-7230)},
 			{Type: "Held", Status: "True", Reason: "Applying", Message: "commit " + second + ": " + now.Message, LastTransitionTime: at(-7200)},
 		},
-		Request:            &v1alpha1.ApplyRequest{ID: "r-43", Reason: v1alpha1.ApplyPublish, Commit: second, Revision: "main@sha1:" + second, RequestedAt: at(-1)},
+		Request:            &v1alpha1.ApplyRequest{ID: "Q5LDV3BXR6CT2MHKZ7NPJWY4EA", Reason: v1alpha1.ApplyPublish, Commit: second, Revision: "main@sha1:" + second, RequestedAt: at(-1)},
 		Source:             &v1alpha1.TriggerSource{GitRepository: v1alpha1.NamespacedReference{Namespace: "flux-system", Name: "shop"}, URL: "https://git.example/shop.git", Branch: "main"},
 		Operation:          &now,
-		LastHandledRequest: &v1alpha1.HandledRequest{ID: "r-41", Outcome: v1alpha1.OutcomeSucceeded, Token: done.Token, Message: done.Message},
+		LastHandledRequest: &v1alpha1.HandledRequest{ID: "R2KQ5WXM7T4ZC3HJ6PYBNLDV5A", Outcome: v1alpha1.OutcomeSucceeded, Token: done.Token, Message: done.Message},
 		BehindSince:        ptr(at(-6)),
 		Holder:             "flux-system/holdfast-holder-kustomize-controller-7d9",
 		History:            []v1alpha1.Operation{done},
 	}
+	const unnamed = "no GitTarget in this namespace names this trigger in spec.applyTriggerRef, so it holds nothing"
 	idle := trigger("team-web", "web")
 	idle.Status.Conditions = []metav1.Condition{
-		{Type: "Ready", Status: "True", Reason: "NotReferenced", Message: "no GitTarget names this trigger", LastTransitionTime: at(-60)},
-		{Type: "Configured", Status: "Unknown", Reason: "NotReferenced", Message: "no GitTarget names this trigger", LastTransitionTime: at(-60)},
-		{Type: "Held", Status: "False", Reason: "NotReferenced", Message: "no GitTarget names this trigger", LastTransitionTime: at(-60)},
+		{Type: "Ready", Status: "True", Reason: "NotReferenced", Message: unnamed, LastTransitionTime: at(-60)},
+		{Type: "Configured", Status: "Unknown", Reason: "NotReferenced", Message: unnamed, LastTransitionTime: at(-60)},
+		{Type: "Held", Status: "False", Reason: "NotReferenced", Message: unnamed, LastTransitionTime: at(-60)},
 	}
 	return []v1alpha1.FluxTrigger{idle, shop}
 }
@@ -94,7 +95,7 @@ func TestTheDocumentationNamesEveryField(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s has no section Fields", page)
 	}
-	for _, kind := range []any{Status{}, Leadership{}, Claim{}, Applier{}, Step{}, Operation{}} {
+	for _, kind := range []any{Status{}, Counts{}, Leadership{}, Claim{}, Applier{}, Step{}, Operation{}} {
 		of := reflect.TypeOf(kind)
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")

@@ -39,12 +39,20 @@ func cached(t *testing.T, list func(context.Context) error) client.Reader {
 }
 
 func handler(t *testing.T) http.Handler {
-	return Handler(cached(t, nil), func() Leadership { return Leadership{Leads: true} }, func() time.Time { return noon })
+	t.Helper()
+	return New(t.Context(), cached(t, nil), func() Leadership { return Leadership{Leads: true} }, func() time.Time { return noon }).Handler()
 }
 
-// ask sends one request as a peer at address would, for host.
+// paths are all that is served.
+var paths = []string{"/", "/status", "/status/events", "/status.js", "/status.css", "/status.svg"}
+
+// ask sends one request for the document as a peer at address would, for host.
 func ask(h http.Handler, method, peer, host string) *http.Response {
-	r := httptest.NewRequest(method, "/status", nil)
+	return askFor(h, method, "/status", peer, host)
+}
+
+func askFor(h http.Handler, method, path, peer, host string) *http.Response {
+	r := httptest.NewRequest(method, path, nil)
 	r.RemoteAddr, r.Host = peer, host
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -56,33 +64,42 @@ func TestOnlyTheLoopbackInterfaceGetsTheStatus(t *testing.T) {
 		peer, host string
 		want       int
 	}{
-		"a port-forward":                          {"127.0.0.1:40000", "localhost:9797", 200},
-		"a port-forward by address":               {"127.0.0.1:40000", "127.0.0.1:8080", 200},
-		"a port-forward over IPv6":                {"[::1]:40000", "[::1]:8080", 200},
-		"IPv4 as an IPv6 socket shows it":         {"[::ffff:127.0.0.1]:40000", "localhost", 200},
-		"another address of the loopback network": {"127.0.0.6:40000", "127.0.0.1", 200},
-		"IPv6 without a port":                     {"[::1]:40000", "[::1]", 200},
-		"another pod":                             {"10.1.2.3:40000", "10.1.2.4:9797", 403},
-		"another pod that claims to be local":     {"10.1.2.3:40000", "localhost:9797", 403},
-		"another pod over IPv6":                   {"[fd00::3]:40000", "localhost:9797", 403},
-		"the metadata address":                    {"169.254.169.254:80", "localhost", 403},
-		"a browser led to 127.0.0.1 by a name":    {"127.0.0.1:40000", "evil.example:9797", 403},
-		"a name that only begins like an address": {"127.0.0.1:40000", "127.0.0.1.evil.example", 403},
-		"a name that only begins like localhost":  {"127.0.0.1:40000", "localhost.evil.example", 403},
-		"a peer in the pod that uses its address": {"127.0.0.1:40000", "10.1.2.4:9797", 403},
+		"a port-forward":                           {"127.0.0.1:40000", "localhost:9797", 200},
+		"a port-forward by address":                {"127.0.0.1:40000", "127.0.0.1:8080", 200},
+		"a port-forward over IPv6":                 {"[::1]:40000", "[::1]:8080", 200},
+		"IPv4 as an IPv6 socket shows it":          {"[::ffff:127.0.0.1]:40000", "localhost", 200},
+		"another address of the loopback network":  {"127.0.0.6:40000", "127.0.0.1", 200},
+		"IPv6 without a port":                      {"[::1]:40000", "[::1]", 200},
+		"another pod":                              {"10.1.2.3:40000", "10.1.2.4:9797", 403},
+		"another pod that claims to be local":      {"10.1.2.3:40000", "localhost:9797", 403},
+		"another pod over IPv6":                    {"[fd00::3]:40000", "localhost:9797", 403},
+		"the metadata address":                     {"169.254.169.254:80", "localhost", 403},
+		"a browser led to 127.0.0.1 by a name":     {"127.0.0.1:40000", "evil.example:9797", 403},
+		"a name that only begins like an address":  {"127.0.0.1:40000", "127.0.0.1.evil.example", 403},
+		"a name that only begins like localhost":   {"127.0.0.1:40000", "localhost.evil.example", 403},
+		"a peer in the pod that uses its address":  {"127.0.0.1:40000", "10.1.2.4:9797", 403},
+		"a loopback address nobody forwards to":    {"127.0.0.1:40000", "127.0.0.2:9797", 403},
+		"a name of the address with a dot":         {"127.0.0.1:40000", "127.0.0.1.", 403},
 		"no Host":                                  {"127.0.0.1:40000", "", 403},
 		"a peer nobody can read, as of a socket":   {"@", "localhost", 403},
 		"a peer without a port":                    {"127.0.0.1", "localhost", 403},
 		"a zone makes a link-local peer not local": {"[fe80::1%lo]:40000", "localhost", 403},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp := ask(handler(t), http.MethodGet, row.peer, row.host)
-			body, _ := io.ReadAll(resp.Body)
-			if resp.StatusCode != row.want {
-				t.Errorf("got %d %s", resp.StatusCode, body)
-			}
-			if row.want == 403 && (!strings.Contains(string(body), "port-forward") || strings.Contains(string(body), "team")) {
-				t.Errorf("the refusal is %q", body)
+			h := handler(t)
+			for _, path := range paths {
+				method := http.MethodGet
+				if path == "/status/events" && row.want == http.StatusOK {
+					method = http.MethodHead // a GET has no end
+				}
+				resp := askFor(h, method, path, row.peer, row.host)
+				body, _ := io.ReadAll(resp.Body)
+				if resp.StatusCode != row.want {
+					t.Errorf("%s: got %d %s", path, resp.StatusCode, body)
+				}
+				if row.want == 403 && (!strings.Contains(string(body), "port-forward") || strings.Contains(string(body), "team")) {
+					t.Errorf("%s: the refusal is %q", path, body)
+				}
 			}
 		})
 	}
@@ -103,9 +120,11 @@ func TestAHeaderCannotMakeAPeerLocal(t *testing.T) {
 
 func TestTheStatusIsOnlyRead(t *testing.T) {
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"} {
-		resp := ask(handler(t), method, "127.0.0.1:1", "localhost")
-		if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET, HEAD" {
-			t.Errorf("%s: %d, Allow %q", method, resp.StatusCode, resp.Header.Get("Allow"))
+		for _, path := range paths {
+			resp := askFor(handler(t), method, path, "127.0.0.1:1", "localhost")
+			if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET, HEAD" {
+				t.Errorf("%s %s: %d, Allow %q", method, path, resp.StatusCode, resp.Header.Get("Allow"))
+			}
 		}
 	}
 }
@@ -148,15 +167,17 @@ func TestAnAnswerIsJSONThatNobodyKeeps(t *testing.T) {
 }
 
 func TestACacheThatCannotBeReadIsNotAnEmptyStatus(t *testing.T) {
-	h := Handler(cached(t, func(ctx context.Context) error {
+	h := New(t.Context(), cached(t, func(ctx context.Context) error {
 		if _, bounded := ctx.Deadline(); !bounded {
 			t.Error("an answer may wait for ever")
 		}
 		return errors.New("informer of https://x:hunter2@host not synced")
-	}), func() Leadership { return Leadership{} }, func() time.Time { return noon })
-	resp := ask(h, http.MethodGet, "127.0.0.1:1", "localhost")
-	body, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != http.StatusServiceUnavailable || strings.Contains(string(body), "hunter2") {
-		t.Errorf("got %d %s", resp.StatusCode, body)
+	}), func() Leadership { return Leadership{} }, func() time.Time { return noon }).Handler()
+	for _, path := range []string{"/", "/status"} {
+		resp := askFor(h, http.MethodGet, path, "127.0.0.1:1", "localhost")
+		body, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusServiceUnavailable || strings.Contains(string(body), "hunter2") {
+			t.Errorf("%s: got %d %s", path, resp.StatusCode, body)
+		}
 	}
 }
