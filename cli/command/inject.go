@@ -1,0 +1,261 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-gitops/holdfast/injector/inject"
+)
+
+// injectFlags are what holdfast inject may be told.
+type injectFlags struct {
+	files     []string
+	output    string
+	namespace string
+	policy    string
+	image     string
+}
+
+// Forms of output.
+const (
+	outputPatch = "patch"
+	outputYAML  = "yaml"
+)
+
+func injectCommand() *cobra.Command {
+	var f injectFlags
+	cmd := &cobra.Command{
+		Use:   "inject -f FILE...",
+		Short: "Show what the injector does to a pod, without a cluster",
+		Long: `Reads pods and workloads and decides as the injector does. On standard output is the patch (RFC 6902), or every object with
+the holders in it; on standard error a line for each pod says what was done to it, or why nothing was.
+
+It asks no cluster: whether the namespace carries the label holdfast.dev/inject=enabled is not looked at.
+
+Exit codes: 0 a pod gets its holder or has it, and none lacks one it should have; 1 otherwise, and the lines say why; 2 the command was
+not understood.`,
+		Example: `  holdfast inject -f kustomize-controller.yaml                         # the patch of each document
+  flux install --export | holdfast inject -f - -o yaml | kubectl apply -f -`,
+		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			if len(f.files) == 0 {
+				return errors.New("name a file with -f; - is standard input")
+			}
+			if f.output != outputPatch && f.output != outputYAML {
+				return fmt.Errorf("-o %s: it is either %s or %s", f.output, outputPatch, outputYAML)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.run(cmd); err != nil {
+				return failure{err}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "file with pods or workloads, as YAML or JSON; - is standard input")
+	cmd.Flags().StringVarP(&f.output, "output", "o", outputPatch, "patch: what is added; yaml: every object with it")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects that name none")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "file with the injector's policy (default: one that says nothing)")
+	cmd.Flags().StringVar(&f.image, "image", "", "image of the holder (default: the policy's)")
+	return cmd
+}
+
+func (f injectFlags) run(cmd *cobra.Command) error {
+	policy, err := f.readPolicy()
+	if err != nil {
+		return err
+	}
+	var all []manifest
+	for _, name := range f.files {
+		found, err := read(name, cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	r := injection{flags: f, policy: policy, out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr()}
+	for _, m := range all {
+		if err := r.take(m); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.pods == 0:
+		return errors.New("there is no pod and no workload in it")
+	case r.lacking > 0:
+		return fmt.Errorf("%d of %d get no holder and should have one", r.lacking, r.pods)
+	case r.held == 0:
+		return errors.New("no pod in it gets a holder")
+	}
+	return nil
+}
+
+// readPolicy returns what the flags say, or what holds without them.
+func (f injectFlags) readPolicy() (inject.Policy, error) {
+	p := inject.DefaultPolicy()
+	if f.policy != "" {
+		text, err := os.ReadFile(f.policy)
+		if err != nil {
+			return p, err
+		}
+		if p, err = inject.ParsePolicy(text); err != nil {
+			return p, fmt.Errorf("%s: %w", f.policy, err)
+		}
+	}
+	if f.image == "" {
+		return p, nil
+	}
+	text, err := json.Marshal(map[string]string{"image": f.image})
+	if err != nil {
+		return p, err
+	}
+	if _, err := inject.ParsePolicy(text); err != nil {
+		return p, fmt.Errorf("--image: %w", err)
+	}
+	p.Image = f.image
+	return p, nil
+}
+
+// read returns what a file says.
+func read(name string, stdin io.Reader) ([]manifest, error) {
+	in := stdin
+	if name == "-" {
+		name = "standard input"
+	} else {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	all, err := readManifests(in)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return all, nil
+}
+
+// injection goes through manifests.
+type injection struct {
+	flags     injectFlags
+	policy    inject.Policy
+	out, errs io.Writer
+
+	written int // documents on out
+	pods    int // of them
+	held    int // get a holder or have one
+	lacking int // should have one, and get none
+}
+
+// take prints what becomes of one manifest.
+func (r *injection) take(m manifest) error {
+	subjects, err := m.subjects()
+	if err != nil {
+		return err
+	}
+	var patch []inject.Operation
+	for _, s := range subjects {
+		if s.namespace == "" {
+			s.namespace = r.flags.namespace
+		}
+		result, err := inject.Inject(s.pod, s.namespace, r.policy)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		r.count(result)
+		r.tell(s, result)
+		for _, op := range result.Patch {
+			op.Path = s.path + op.Path
+			patch = append(patch, op)
+		}
+	}
+	if r.flags.output == outputYAML {
+		return r.writeObject(m, patch)
+	}
+	if patch == nil {
+		return nil
+	}
+	return r.writePatch(patch)
+}
+
+func (r *injection) count(result inject.Result) {
+	r.pods++
+	switch {
+	case result.Skip == "", result.Skip == inject.SkipAlreadyInjected:
+		r.held++
+	case result.Skip.Missing():
+		r.lacking++
+	}
+}
+
+// tell says what became of a pod.
+func (r *injection) tell(s subject, result inject.Result) {
+	if result.Skip == "" {
+		fmt.Fprintf(r.errs, "%s: %s\n", s.name, result.Why)
+	} else {
+		fmt.Fprintf(r.errs, "%s: left as it is (%s): %s\n", s.name, result.Skip, result.Why)
+	}
+	for _, w := range result.Warnings {
+		fmt.Fprintf(r.errs, "%s: warning: %s\n", s.name, w)
+	}
+}
+
+// writePatch prints a patch as JSON.
+func (r *injection) writePatch(patch []inject.Operation) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(patch); err != nil {
+		return fmt.Errorf("write the patch: %w", err)
+	}
+	return r.write(text.Bytes())
+}
+
+// writeObject prints a manifest with the patch in it; one that is not patched is printed as it was read.
+func (r *injection) writeObject(m manifest, patch []inject.Operation) error {
+	if patch == nil {
+		return r.write(m.text)
+	}
+	object, err := json.Marshal(m.tree)
+	if err != nil {
+		return fmt.Errorf("write the object: %w", err)
+	}
+	operations, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("write the patch: %w", err)
+	}
+	decoded, err := jsonpatch.DecodePatch(operations)
+	if err != nil {
+		return fmt.Errorf("read the patch: %w", err)
+	}
+	if object, err = decoded.Apply(object); err != nil {
+		return fmt.Errorf("apply the patch: %w", err)
+	}
+	text, err := yaml.JSONToYAML(object)
+	if err != nil {
+		return fmt.Errorf("write the object: %w", err)
+	}
+	return r.write(text)
+}
+
+// write prints one document, parted from the one before.
+func (r *injection) write(text []byte) error {
+	if r.written++; r.written > 1 {
+		if _, err := fmt.Fprintln(r.out, "---"); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(r.out, "%s\n", bytes.TrimRight(text, "\n"))
+	return err
+}
