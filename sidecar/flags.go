@@ -19,6 +19,9 @@ const (
 	defaultNamespace = "flux-system"
 	namespaceFile    = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
+	// runtimeNamespace is the variable by which Flux tells its controllers where they run.
+	runtimeNamespace = "RUNTIME_NAMESPACE"
+
 	// cancelsGate makes kustomize-controller end a health check as soon as its Kustomization is written again.
 	cancelsGate = "CancelHealthCheckOnNewRevision"
 )
@@ -35,6 +38,8 @@ type settings struct {
 	identity  string
 	selector  string // as text: the name of the controller's Lease is made from it
 	gates     string
+
+	allNamespaces bool
 }
 
 // bind defines the flags; controller-runtime adds --kubeconfig.
@@ -46,18 +51,21 @@ func (s *settings) bind(fs *flag.FlagSet) {
 		"the kustomize-controller's --events-addr, where Flux's notification-controller takes events; empty: none are posted")
 	fs.BoolVar(&s.election, "controller-leader-election", false,
 		"the kustomize-controller of this pod runs with --enable-leader-election; operations are started only while it leads")
-	fs.StringVar(&s.namespace, "controller-namespace", podNamespace(os.Getenv("RUNTIME_NAMESPACE"), namespaceFile),
+	fs.StringVar(&s.namespace, "controller-namespace", podNamespace(os.Getenv(runtimeNamespace), namespaceFile),
 		"where kustomize-controller runs and its Lease is; the holder's own Lease is made there")
 	host, _ := os.Hostname() // an error leaves the flag without a default, which resolve finds
 	fs.StringVar(&s.identity, "identity", host, "name of this pod, and the node's on the host's network: what precedes the last _ in the identity its kustomize-controller leads with")
 	fs.StringVar(&s.selector, "watch-label-selector", "",
 		"the kustomize-controller's --watch-label-selector, letter by letter; other Kustomizations are left to other holders")
+	fs.BoolVar(&s.allNamespaces, "watch-all-namespaces", true,
+		"the kustomize-controller's --watch-all-namespaces; false: Kustomizations outside the namespace $RUNTIME_NAMESPACE are left to other holders")
 	fs.StringVar(&s.gates, "controller-feature-gates", "", "the kustomize-controller's --feature-gates")
 }
 
 // resolved is what settings mean.
 type resolved struct {
 	shard               labels.Selector // of the Kustomizations the controller sees
+	watched             string          // the only namespace it sees; "": all
 	cancelsHealthChecks bool
 }
 
@@ -68,6 +76,9 @@ func (s settings) resolve() (resolved, error) {
 	var err error
 	if r.shard, err = shardOf(s.selector); err != nil {
 		errs = append(errs, fmt.Errorf("--watch-label-selector=%q: %w", s.selector, err))
+	}
+	if !s.allNamespaces {
+		r.watched = os.Getenv(runtimeNamespace) // without it the controller sees all of them after all
 	}
 	gates, err := gatesOf(s.gates)
 	if err != nil {

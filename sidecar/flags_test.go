@@ -74,6 +74,20 @@ func TestAShardIsWhatItsControllerSees(t *testing.T) {
 	}
 }
 
+func TestOneNamespaceIsWatchedAsItsControllerDoes(t *testing.T) {
+	for _, row := range []struct{ arg, env, want string }{
+		{"--watch-all-namespaces", "flux-system", ""},
+		{"--watch-all-namespaces=true", "flux-system", ""},
+		{"--watch-all-namespaces=false", "flux-system", "flux-system"},
+		{"--watch-all-namespaces=false", "", ""},
+	} {
+		t.Setenv("RUNTIME_NAMESPACE", row.env)
+		if _, r, err := given(t, row.arg); err != nil || r.watched != row.want {
+			t.Errorf("%s in %q: got %q, %v", row.arg, row.env, r.watched, err)
+		}
+	}
+}
+
 func TestOneFeatureGateMatters(t *testing.T) {
 	for gates, want := range map[string]bool{
 		"":                                     false,

@@ -123,6 +123,7 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 		Notify:              posts,
 		Leader:              watcher,
 		Shard:               flags.shard,
+		Watched:             flags.watched,
 		CancelsHealthChecks: flags.cancelsHealthChecks,
 		Namespace:           s.namespace,
 		Heartbeat:           heartbeat.Name(),

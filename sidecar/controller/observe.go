@@ -120,7 +120,7 @@ func (r *Reconciler) controller(k *kustomizev1.Kustomization) hold.Controller {
 	state := r.Leader.State()
 	c := hold.Controller{
 		Leads:               state.Leads,
-		Elsewhere:           k != nil && !r.Shard.Matches(labels.Set(k.Labels)),
+		Elsewhere:           k != nil && (!r.Shard.Matches(labels.Set(k.Labels)) || r.Watched != "" && r.Watched != k.Namespace),
 		Leader:              state.Controller,
 		LedFor:              state.Since,
 		Lease:               state.Lease,

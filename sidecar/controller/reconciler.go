@@ -56,6 +56,9 @@ type Reconciler struct {
 	// Shard selects the Kustomizations that the controller of this pod looks at.
 	Shard labels.Selector
 
+	// Watched is the only namespace whose Kustomizations that controller looks at; "": it looks at those of all.
+	Watched string
+
 	// CancelsHealthChecks: that controller runs with its feature gate CancelHealthCheckOnNewRevision.
 	CancelsHealthChecks bool
 

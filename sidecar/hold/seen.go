@@ -47,7 +47,7 @@ type Controller struct {
 	// Leads: the one in this pod leads, or there is no leader election.
 	Leads bool
 
-	// Elsewhere: the one in this pod does not look at this Kustomization, by its label selector.
+	// Elsewhere: the one in this pod does not look at this Kustomization, by its label selector or its namespace.
 	Elsewhere bool
 
 	// Leader is the process that leads, as its Lease names it; without leader election, this pod.
