@@ -45,6 +45,7 @@ var Holdfast = Rules{
 		"gitmirror/conditions",
 		"gitmirror/manifest",
 		"gitmirror/window",
+		"injector/inject",
 		"internal/binding",
 		"internal/ownership",
 		"internal/redact",
@@ -87,7 +88,8 @@ var Holdfast = Rules{
 	},
 	Parts: map[string][]string{
 		"api":       {},
-		"cli":       {"api", "internal"},
+		"cli":       {"api", "injector/inject", "internal"},
+		"injector":  {"api", "internal"},
 		"internal":  {"api"},
 		"sidecar":   {"api", "internal"},
 		"gitmirror": {"api", "internal"},
