@@ -88,7 +88,7 @@ bench: ## Measure the held cycle, an edit's way to Git, operations at once, and 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME
 	@echo '== every fuzz target, $(FUZZTIME) each'
-	@grep -rlE --include='*_test.go' '^func Fuzz' api cli gitmirror internal sidecar hack | sort | while read -r file; do \
+	@grep -rlE --include='*_test.go' '^func Fuzz' api cli gitmirror injector internal sidecar hack | sort | while read -r file; do \
 	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
 	    echo "== $$target in ./$$(dirname "$$file")"; \
 	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
