@@ -25,7 +25,8 @@ golangci-lint  := $(GO) tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
 tidy-modules := . test hack/tools hack/lint hack/mutate
 all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux
 
-# The test module's packages that need no running world.
+# The test module's packages that need no running world. They look at the whole checkout, and the go command remembers a
+# result only by what is in their own module; so nothing is remembered.
 test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/api$$' -e '/test/e2e$$' -e '/test/facts$$' -e '/test/sim$$')
 
 .PHONY: help
@@ -63,7 +64,7 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@echo '== unit tests of the product'
 	@$(GO) test $(race) ./...
 	@echo '== unit tests of the test module'
-	@$(GO) -C test test $(race) $(test-module-units)
+	@$(GO) -C test test $(race) -count=1 $(test-module-units)
 	@echo '== unit tests of hack/mutate'
 	@$(GO) -C hack/mutate test $(race) ./...
 	@echo '== the simulator: every effect and crash point, and seeded runs'

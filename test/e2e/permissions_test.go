@@ -3,10 +3,13 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/test/cluster"
@@ -56,6 +59,41 @@ subjects: [{kind: ServiceAccount, name: as-account, namespace: flux-system}]
 				Expect(m.Manager).To(Equal("kubectl-patch"), "nobody but Bob has written it")
 			}
 		}
+	})
+})
+
+// written returns the fields that the holder has written to an object and that nobody has written since.
+func written(managed []metav1.ManagedFieldsEntry) []string {
+	GinkgoHelper()
+	var fields []string
+	for _, m := range managed {
+		if m.Manager != v1alpha1.HolderFieldManager {
+			continue
+		}
+		var set fieldpath.Set
+		Expect(set.FromJSON(m.FieldsV1.GetRawReader())).To(Succeed())
+		set.Leaves().Iterate(func(p fieldpath.Path) { fields = append(fields, p.String()) })
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
+var _ = Describe("What a holder may patch as a whole", Label("flux"), func() {
+	It("it writes a few fields of, and no others", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "few-fields")
+		ask(ctx, t, "r1", pushed(ctx, t, "debug"))
+		ends(ctx, t, "r1", v1alpha1.OperationSucceeded)
+		Expect(written(kustomization(ctx, t).ManagedFields)).To(Equal([]string{
+			`.metadata.annotations.holdfast.dev/held-by`,
+			`.metadata.annotations.reconcile.fluxcd.io/requestedAt`,
+			`.metadata.finalizers[="holdfast.dev/hold"]`,
+			`.spec.suspend`,
+		}))
+		ask(ctx, t, "r2", pushLevel(ctx, t, "warn")) // which the holder has fetched
+		ends(ctx, t, "r2", v1alpha1.OperationSucceeded)
+		g, err := t.GitRepository(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(written(g.ManagedFields)).To(Equal([]string{`.metadata.annotations.reconcile.fluxcd.io/requestedAt`}))
 	})
 })
 
