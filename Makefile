@@ -116,7 +116,8 @@ lint: ## golangci-lint on both modules (its first run compiles it, which takes m
 # generated writes CRDs, deep copies and roles; $(1), $(2) and $(3) are the folders for each.
 generated = $(controller-gen) crd object paths=./api/... output:crd:dir=$(1) output:object:dir=$(2) && \
   $(controller-gen) rbac:roleName=holdfast-holder,fileName=holder.yaml paths=./sidecar/... output:rbac:dir=$(3) && \
-  $(controller-gen) rbac:roleName=holdfast-gitmirror,fileName=gitmirror.yaml paths=./gitmirror/... output:rbac:dir=$(3)
+  $(controller-gen) rbac:roleName=holdfast-gitmirror,fileName=gitmirror.yaml paths=./gitmirror/... output:rbac:dir=$(3) && \
+  $(controller-gen) rbac:roleName=holdfast-injector,fileName=injector.yaml paths=./injector/... output:rbac:dir=$(3)
 
 .PHONY: generate
 generate: ## Write the CRDs, deep copies and roles again from the Go types and markers
@@ -143,9 +144,11 @@ verify-source:
 	@$(GO) -C test vet ./...
 
 .PHONY: build
-build: ## Build bin/holder, bin/gitmirror and bin/holdfast
+build: ## Build bin/holder, bin/injector, bin/gitmirror and bin/holdfast
 	@echo '== bin/holder'
 	@$(GO) build -trimpath -o bin/holder ./sidecar
+	@echo '== bin/injector'
+	@$(GO) build -trimpath -o bin/injector ./injector
 	@echo '== bin/gitmirror'
 	@$(GO) build -trimpath -o bin/gitmirror ./gitmirror
 	@echo '== bin/holdfast'

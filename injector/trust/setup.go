@@ -15,8 +15,8 @@ import (
 )
 
 // A write that applies needs patch, and create where nothing is there yet; unlike a POST, both are asked of the name.
-// +kubebuilder:rbac:groups="",namespace=holdfast-system,resources=secrets,resourceNames=holdfast-injector,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=holdfast-injector,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",namespace=holdfast-system,resources=secrets,resourceNames=holdfast-injector,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=holdfast-injector,verbs=list;watch;patch
 
 // CacheOnly is what a manager's cache must be limited to, since a Keeper may see these two objects and no others.
 func CacheOnly(configuration string, secret types.NamespacedName) map[client.Object]cache.ByObject {

@@ -201,8 +201,9 @@ func TestTheDocumentationListsEveryReasonOfAnEventAndNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	own, _, _ := strings.Cut(string(page), "\n## The injector\n")
 	listed := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(own, -1) {
 		listed[m[1]] = true
 	}
 	if diff := cmp.Diff(listed, said); diff != "" {

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/holdfast-gitops/holdfast/injector/missing"
+	"github.com/holdfast-gitops/holdfast/injector/trust"
+	"github.com/holdfast-gitops/holdfast/injector/webhook"
+)
+
+// The Lease of the replica that looks for pods without a holder. A POST names nothing, so create cannot be limited.
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=holdfast-system,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=holdfast-system,resources=leases,resourceNames=holdfast-injector,verbs=get;update
+// +kubebuilder:rbac:groups="",namespace=holdfast-system,resources=events,verbs=create;patch
+
+const (
+	leaseName = "holdfast-injector"
+	callsEnd  = 10 * time.Second // for what is under way when the server stops
+)
+
+// run serves until ctx ends.
+func run(ctx context.Context, config *rest.Config, s settings, drain *webhook.Drain) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(missing.AddToScheme(scheme), admissionregistrationv1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("register kinds: %w", err)
+	}
+	counts, err := newMetrics()
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	log := ctrl.LoggerFrom(ctx)
+	policy := webhook.OpenPolicy(s.policy, counts.webhook, log)
+	keeper := &trust.Keeper{Configuration: s.configuration, Secret: s.secretName(), Now: time.Now, Metrics: counts.trust}
+
+	objects := trust.CacheOnly(s.configuration, s.secretName())
+	maps.Copy(objects, missing.CacheOnly())
+	host, port, _ := s.listen() // checked above
+	server := ctrlwebhook.NewServer(ctrlwebhook.Options{Host: host, Port: port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+		c.MinVersion = tls.VersionTLS12
+		c.NextProtos = []string{"http/1.1"} // what API servers speak, so that calls spread over replicas
+		c.GetCertificate = keeper.GetCertificate
+	}}})
+	grace := callsEnd
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       metricsserver.Options{BindAddress: s.metricsAddress},
+		HealthProbeBindAddress:        s.probeAddress,
+		WebhookServer:                 server,
+		Cache:                         cache.Options{ByObject: objects},
+		LeaderElection:                true,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       s.namespace,
+		LeaderElectionReleaseOnCancel: true, // nothing of the manager runs once Start returns, and then the process ends
+		GracefulShutdownTimeout:       &grace,
+	})
+	if err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	server.Register(webhook.Path, drain.Wrap(webhook.New(policy.Current, counts.webhook, log)))
+	if err := mgr.Add(policy); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	keeper.Client = mgr.GetClient()
+	if err := keeper.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up the certificates: %w", err)
+	}
+	ready := func() error { return errors.Join(policy.Ready(), keeper.Ready()) }
+	looker := &missing.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy.Current, Ready: ready, Consent: s.restartMissing,
+		Own: s.namespace, Pod: s.pod, Now: time.Now, Metrics: counts.missing,
+	}
+	if err := looker.SetupWithManager(ctx, mgr); err != nil {
+		return err
+	}
+	if err := probes(mgr, server.StartedChecker(), ready, drain); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// probes serve /healthz, and /readyz: whether calls would be answered, and are still wanted.
+func probes(mgr ctrl.Manager, started healthz.Checker, ready func() error, drain *webhook.Drain) error {
+	check := func(r *http.Request) error {
+		if drain.Begun() {
+			return errors.New("the injector is stopping")
+		}
+		if err := ready(); err != nil {
+			return err
+		}
+		return started(r)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("injector", healthz.Ping), mgr.AddReadyzCheck("injector", check)); err != nil {
+		return fmt.Errorf("serve the probes: %w", err)
+	}
+	return nil
+}
+
+// counted are the metrics of all parts.
+type counted struct {
+	webhook *webhook.Metrics
+	trust   *trust.Metrics
+	missing *missing.Metrics
+}
+
+func newMetrics() (c counted, err error) {
+	var errs [3]error
+	c.webhook, errs[0] = webhook.NewMetrics(metrics.Registry)
+	c.trust, errs[1] = trust.NewMetrics(metrics.Registry)
+	c.missing, errs[2] = missing.NewMetrics(metrics.Registry)
+	return c, errors.Join(errs[:]...)
+}
