@@ -65,7 +65,7 @@ func buildUpstream(ctx context.Context, root string, o Options) (binaries, error
 		built[p.Name] = path
 	}
 	// One binary, called by the name of the component it should be.
-	for _, name := range []string{Etcd, APIServer, ControllerManager, "kubectl"} {
+	for _, name := range []string{Etcd, APIServer, ControllerManager, scheduler, Kubelet, KubeProxy, "kubectl"} {
 		built[name] = built["kube"]
 	}
 	return built, nil

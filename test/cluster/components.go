@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -27,8 +28,9 @@ const auditPath = "/audit"
 // component is how one program of the world is run. The lists of arguments are here and nowhere else.
 type component struct {
 	name    string
-	program string // what it runs, when that has another name
-	pod     string // whose host name and namespace it sees; "": this machine's
+	program string               // what it runs, when that has another name
+	pod     string               // whose host name and namespace it sees; "": this machine's
+	attr    *syscall.SysProcAttr // nil: as pod says
 	args    []string
 	more    []string                    // after args and the world's own; RestartWith changes them
 	env     []string                    // besides PATH, HOME and TMPDIR

@@ -139,6 +139,7 @@ func newPKI(dir string) (*pki, error) {
 			return cluster.server("kube-apiserver", "kubernetes.default.svc", "10.96.0.1")
 		},
 		"controller-manager": func() (pair, error) { return cluster.server("kube-controller-manager") },
+		"apiserver-kubelet":  func() (pair, error) { return cluster.client("kube-apiserver", "system:masters") },
 		"audit":              func() (pair, error) { return audit.server("gitmirror") },
 	} {
 		pair, err := issue()

@@ -25,7 +25,7 @@ var errNoPort = errors.New("no free port on 127.0.0.1")
 // ports are the TCP ports of one world on 127.0.0.1.
 type ports struct {
 	etcdClient, etcdPeer                           int
-	apiServer, controllerManager                   int
+	apiServer, controllerManager, scheduler        int
 	git                                            int
 	sourceStorage, sourceMetrics, sourceHealth     int
 	kustomizeMetrics, kustomizeHealth              int
@@ -41,7 +41,7 @@ func takePorts() (*ports, error) {
 	p := &ports{}
 	next := firstPort + os.Getpid()%(lastPort-firstPort)
 	for _, port := range []*int{
-		&p.etcdClient, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.git, &p.sourceStorage, &p.sourceMetrics,
+		&p.etcdClient, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.scheduler, &p.git, &p.sourceStorage, &p.sourceMetrics,
 		&p.sourceHealth, &p.kustomizeMetrics, &p.kustomizeHealth, &p.holderStatus, &p.gitmirrorAudit, &p.gitmirrorMetrics,
 	} {
 		taken, lock, err := takePort(next)

@@ -22,3 +22,10 @@ func ownHost() *syscall.SysProcAttr {
 	}
 	return a
 }
+
+// inNamespaces is dieWithParent with namespaces of the child's own, as flags of clone(2).
+func inNamespaces(flags uintptr) *syscall.SysProcAttr {
+	a := dieWithParent()
+	a.Cloneflags = flags
+	return a
+}

@@ -10,3 +10,6 @@ func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid:
 
 // ownHost is no more than dieWithParent: only Linux can give a child a host name of its own, and a pair ends at once here.
 func ownHost() *syscall.SysProcAttr { return dieWithParent() }
+
+// inNamespaces is no more than dieWithParent.
+func inNamespaces(uintptr) *syscall.SysProcAttr { return dieWithParent() }

@@ -29,7 +29,10 @@ func (w *World) run(ctx context.Context, c component) error {
 
 // command is what is executed for the component, and how.
 func (w *World) command(c component) (path string, args []string, attr *syscall.SysProcAttr) {
-	path, args = w.path("bin/"+cmp.Or(c.program, c.name)), slices.Concat(c.args, w.options.Args[c.name], c.more)
+	path, args = w.path("bin/"+cmp.Or(c.program, c.name)), slices.Concat(c.args, w.nodeArgs(c.name), w.options.Args[c.name], c.more)
+	if c.attr != nil {
+		return path, args, c.attr
+	}
 	if c.pod == "" {
 		return path, args, dieWithParent()
 	}

@@ -51,7 +51,7 @@ func groups(user string) []string {
 
 // writeKubeconfigs writes one self-contained kubeconfig for each user, and the audit webhook's.
 func (w *World) writeKubeconfigs() error {
-	for _, user := range append(Users(), sourceControllerUser, kustomizeControllerUser, controllerManagerUser) {
+	for _, user := range append(Users(), sourceControllerUser, kustomizeControllerUser, controllerManagerUser, schedulerUser) {
 		client, err := w.pki.cluster.client(user, groups(user)...)
 		if err != nil {
 			return err

@@ -38,6 +38,7 @@ var accessYAML string
 // Options say what kind of world Start makes. The zero value is a whole one in a temporary folder.
 type Options struct {
 	WithoutFlux bool      // Flux's kinds are there and its controllers are not, for tests that need no applier
+	ForNode     bool      // nodes may join and pods are scheduled; of Flux and of Holdfast nothing is there, not even kinds
 	Keep        bool      // leave the folder after Stop; KEEP=1 in the environment does the same
 	Out         io.Writer // progress for a person; nil: standard error
 
@@ -65,6 +66,8 @@ type World struct {
 	http    *http.Client
 	client  client.Client
 	phases  []Phase
+
+	injector *injector // nil until StartInjector
 
 	mu      sync.Mutex
 	running []*running // in the order they were started
@@ -176,6 +179,9 @@ func (w *World) furnish(ctx context.Context) error {
 	if w.client, err = client.New(w.RESTConfig(Admin), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
+	if w.options.ForNode {
+		return nil // what is to run in pods is installed as people install it
+	}
 	if err := w.installKinds(ctx); err != nil {
 		return err
 	}
@@ -185,7 +191,10 @@ func (w *World) furnish(ctx context.Context) error {
 // runControllers starts the controllers side by side.
 func (w *World) runControllers(ctx context.Context) error {
 	controllers := []component{w.controllerManager()}
-	if !w.options.WithoutFlux {
+	switch {
+	case w.options.ForNode:
+		controllers = append(controllers, w.scheduler())
+	case !w.options.WithoutFlux:
 		controllers = append(controllers, w.sourceController(), w.kustomizeController())
 	}
 	errs := make([]error, len(controllers))
@@ -207,6 +216,9 @@ func (w *World) Stop() error {
 	var errs []error
 	for _, r := range slices.Backward(all) {
 		errs = append(errs, r.process.stop(r.grace))
+	}
+	if w.injector != nil {
+		w.injector.service.close()
 	}
 	if w.Git != nil {
 		errs = append(errs, w.Git.Down())

@@ -2,6 +2,7 @@ package scratch
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -26,14 +27,20 @@ type Config struct {
 // Image is an image in memory.
 type Image struct{ image v1.Image }
 
-// New makes an image of one layer that has the files.
-func New(c Config, files []File) (*Image, error) {
+// New makes an image of one layer that has the files, packed as tightly as is usual.
+func New(c Config, files []File) (*Image, error) { return pack(c, files, gzip.DefaultCompression) }
+
+// NewLoose is New in a hurry: the layer is not packed, for an image that goes no further than this machine. Its digest is
+// another one.
+func NewLoose(c Config, files []File) (*Image, error) { return pack(c, files, gzip.NoCompression) }
+
+func pack(c Config, files []File, level int) (*Image, error) {
 	content, err := archive(files)
 	if err != nil {
 		return nil, fmt.Errorf("make a layer: %w", err)
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
-		tarball.WithCompressedCaching)
+		tarball.WithCompressedCaching, tarball.WithCompressionLevel(level))
 	if err != nil {
 		return nil, fmt.Errorf("make a layer: %w", err)
 	}

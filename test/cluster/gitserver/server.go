@@ -2,6 +2,7 @@ package gitserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -27,6 +28,7 @@ type Server struct {
 	dir     string            // repositories, as name.git
 	home    string            // an empty home, so that no setting of this machine's user matters
 	addr    string            // host:port, kept through outages
+	host    string            // host:port by which clients find it
 	users   map[string]string // password by name
 	backend string            // path of git http-backend
 
@@ -64,7 +66,25 @@ func findBackend() (string, error) {
 }
 
 // URL is where clients find the repository name; it carries no credentials.
-func (s *Server) URL(name string) string { return "http://" + s.addr + "/" + name + ".git" }
+func (s *Server) URL(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return "http://" + cmp.Or(s.host, s.addr) + "/" + name + ".git"
+}
+
+// Addr is the host:port it listens on.
+func (s *Server) Addr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addr
+}
+
+// FoundAt makes URL name another host:port, for clients that reach the server by way of it.
+func (s *Server) FoundAt(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.host = host
+}
 
 // Password is the password of user, empty for an unknown one.
 func (s *Server) Password(user string) string { return s.users[user] }
