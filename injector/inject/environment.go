@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,11 +8,6 @@ import (
 
 // variables is the environment of a container, in its order: later entries see those before them.
 type variables []corev1.EnvVar
-
-// has says that there is a variable of that name.
-func (v variables) has(name string) bool {
-	return slices.ContainsFunc(v, func(e corev1.EnvVar) bool { return e.Name == name })
-}
 
 // expand returns text as kubelet hands it to the program. It returns false when a variable in it gets its value only on
 // the node, or is not in the list.

@@ -46,6 +46,10 @@ func resourcesOf(pod *corev1.Pod, p Policy) (corev1.ResourceRequirements, []stri
 				name, request.String(), limit.String()))
 			continue
 		}
+		if name == corev1.ResourceMemory && tooLittle(limit) {
+			warnings = append(warnings, fmt.Sprintf("annotation %s does not count: %s is too little for a holder to start", keys[1], limit.String()))
+			continue
+		}
 		set(&r.Requests, name, request)
 		set(&r.Limits, name, limit)
 	}

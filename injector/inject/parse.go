@@ -124,6 +124,9 @@ func (d document) resources(into *corev1.ResourceRequirements, wrong func(field,
 			wrong("resources.limits."+string(name), "%s is less than the request of %s", limit.String(), request.String())
 		}
 	}
+	if limit := into.Limits[corev1.ResourceMemory]; tooLittle(limit) {
+		wrong("resources.limits.memory", "%s is too little for a holder to start; has it a unit, such as Mi?", limit.String())
+	}
 }
 
 // into puts what the document says over the defaults.
@@ -155,6 +158,15 @@ func quantity(text string) (q resource.Quantity, why string) {
 		return q, fmt.Sprintf("%q is not more than nothing", text)
 	}
 	return q, ""
+}
+
+// leastMemory is less than any holder starts with. A limit below it is a slip, such as a number without a unit, and would
+// keep the controller from starting as well.
+const leastMemory = 16 << 20
+
+// tooLittle says that a memory limit is below leastMemory; 0 is no limit.
+func tooLittle(limit resource.Quantity) bool {
+	return !limit.IsZero() && limit.CmpInt64(leastMemory) < 0
 }
 
 // badImage says what keeps the API server or kubelet from taking the name of an image; "" if nothing is seen to.

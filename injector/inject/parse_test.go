@@ -63,6 +63,7 @@ func TestWhatIsWrongInAPolicyIsNamed(t *testing.T) {
 		{"image: i\nresources: {requests: {storage: 1Gi}}", "resources.requests.storage: a holder asks for cpu and memory only"},
 		{"image: i\nresources: {claims: {cpu: 1}}", "resources.claims: there are only requests and limits"},
 		{"image: i\nresources: {requests: {memory: 1Gi}}", "resources.limits.memory: 512Mi is less than the request of 1Gi"},
+		{"image: i\nresources: {limits: {memory: 512}, requests: {memory: 64}}", "resources.limits.memory: 512 is too little for a holder to start"},
 		{"image: i\nresources: {limits: {cpu: [1]}}", "resources.limits.cpu: \"[1]\" is not a quantity"},
 		{"image: i\nflux: {serviceAccounts: [A B]}", `flux.serviceAccounts[0]: "A B" is neither`},
 		{"image: i\nargocd: {enabled: true}", "argocd.enabled: this version's holder holds Kustomizations only"},
