@@ -25,13 +25,20 @@ func (s Seen) finish(op v1alpha1.Operation) Action {
 	if k := s.Kustomization; k != nil && string(k.UID) == op.ApplierUID {
 		op.AppliedRevision = k.Status.LastAppliedRevision
 	}
+	again := s.again(op)
+	if again {
+		op.Message = status.Message("%s; kustomize-controller had not seen that commit yet, and it is tried again", v.Message)
+	}
 	r := s.reportOn(&op)
-	act := Action{Reason: v.Reason, Event: s.tellVerdict(op, v)}
+	act := Action{Reason: v.Reason}
 	if !repeats(op, r.history) {
 		r.history = append([]v1alpha1.Operation{op}, r.history...)
 		r.history = r.history[:min(len(r.history), maxHistory)]
 	}
-	r.answer(op)
+	if !again {
+		r.answer(op)
+		act.Event = s.tellVerdict(op, v)
+	}
 	act.Status = s.status(r)
 	return act
 }
@@ -99,7 +106,7 @@ func repeats(op v1alpha1.Operation, history []v1alpha1.Operation) bool {
 		op.ApplierUID == last.ApplierUID && op.SpecDigest == last.SpecDigest && op.AppliedRevision == last.AppliedRevision
 }
 
-// tellVerdict returns the Event of an operation that ended. Of failures in a row only the first is told.
+// tellVerdict returns the Event of an operation that ended. Of requests that fail in a row only the first is told.
 func (s Seen) tellVerdict(op v1alpha1.Operation, v Verdict) *Event {
 	h := s.Trigger.Status.History
 	switch {
@@ -109,7 +116,8 @@ func (s Seen) tellVerdict(op v1alpha1.Operation, v Verdict) *Event {
 		return &Event{Warning: true, Reason: v1alpha1.ReasonApplierDeleted, Message: v.Message}
 	case v.Phase == v1alpha1.OperationSucceeded:
 		return &Event{Reason: v1alpha1.ReasonApplied, Message: fmt.Sprintf("Kustomization %s: %s (%s)", s.applier(), v.Message, why(op))}
-	case len(h) > 0 && h[0].Phase == v1alpha1.OperationFailed && h[0].Origin != v1alpha1.OriginExternal && op.Abandoned == "":
+	case len(h) > 0 && h[0].Phase == v1alpha1.OperationFailed && h[0].Origin != v1alpha1.OriginExternal && h[0].RequestID != op.RequestID &&
+		op.Abandoned == "":
 		return nil
 	}
 	return &Event{

@@ -70,7 +70,8 @@ func (s Seen) serve() Action {
 	if a == nil {
 		return Action{Reason: v1alpha1.ReasonSuspended, Status: s.status(s.report())}
 	}
-	if old := s.ranBefore(a.id); old != nil && a.origin == v1alpha1.OriginRequest { // a person may take up an old value again
+	old := s.ranBefore(a.id)
+	if old != nil && a.origin == v1alpha1.OriginRequest && !s.again(*old) { // a person may take up an old value again
 		r := s.report()
 		r.answer(*old)
 		return Action{Reason: v1alpha1.ReasonSuspended, Status: s.status(r)}
