@@ -10,7 +10,7 @@ import (
 func TestReferencesAreThoseKubeletFinds(t *testing.T) {
 	env := variables{
 		{Name: "A", Value: "1"}, {Name: "B", Value: "$(A)2"}, {Name: "A", Value: "$(B)3"},
-		{Name: "NODE", ValueFrom: &corev1.EnvVarSource{}}, {Name: "ON", Value: "x$(NODE)"},
+		{Name: "NODE", Value: "before"}, {Name: "NODE", ValueFrom: &corev1.EnvVarSource{}}, {Name: "ON", Value: "x$(NODE)"},
 	}
 	for text, want := range map[string]string{
 		"plain":        "plain",
@@ -43,7 +43,8 @@ func TestReferencesAreThoseKubeletFinds(t *testing.T) {
 
 func TestVariablesComeWithThoseTheyAreMadeOf(t *testing.T) {
 	c := &corev1.Container{Name: "manager", Env: []corev1.EnvVar{
-		{Name: "OTHER", Value: "1"},
+		{Name: "UNRELATED", Value: "1"},
+		{Name: "OTHER", Value: "$(UNRELATED)"},
 		{Name: "HOST", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}},
 		{Name: "ADDRESS", Value: "http://$(HOST):$(PORT)"},
 		{Name: "HTTP_PROXY", Value: "$(ADDRESS)"},
@@ -62,7 +63,7 @@ func TestVariablesComeWithThoseTheyAreMadeOf(t *testing.T) {
 	if of := env[len(env)-1].ValueFrom.ResourceFieldRef.ContainerName; of != "manager" {
 		t.Errorf("the CPUs are those of container %q", of)
 	}
-	if c.Env[6].ValueFrom.ResourceFieldRef.ContainerName != "" {
+	if c.Env[7].ValueFrom.ResourceFieldRef.ContainerName != "" {
 		t.Error("the controller's own container was changed")
 	}
 }

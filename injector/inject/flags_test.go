@@ -29,6 +29,8 @@ func TestFlagsAreReadAsTheControllerReadsThem(t *testing.T) {
 		{"a bool flag is false with a =", "--enable-leader-election=false", "enable-leader-election", "false"},
 		{"a flag that is not known takes a word", "--concurrent 10 --events-addr=a", "events-addr", "a"},
 		{"a flag that is not known takes no flag", "--new-switch --events-addr=a", "events-addr", "a"},
+		{"a flag at the end has no value", "--events-addr=a --events-addr", "events-addr", ""},
+		{"nor has one that is not known", "--events-addr=a --concurrent", "events-addr", "a"},
 		{"words between flags are passed over", "run --events-addr=a", "events-addr", "a"},
 		{"two dashes end the flags", "--events-addr=a -- --events-addr=b", "events-addr", "a"},
 		{"a value that only the node knows stays a reference", "--watch-label-selector=$(LATE)", "watch-label-selector", "$(LATE)"},

@@ -21,6 +21,9 @@ func TestWhatIsNoPodIsAnError(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, r, err)
 		}
 	}
+	if r, err := Inject([]byte(strings.Repeat(" ", maxPodBytes-2)+"{}"), "", DefaultPolicy()); err != nil || r.Skip != SkipNotRecognised {
+		t.Errorf("as much as is possible: got %v, %v", r, err)
+	}
 	if _, err := Inject(make([]byte, maxPodBytes+1), "", DefaultPolicy()); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
@@ -45,6 +48,18 @@ func TestAPodIsReadAsItsPatchWillBeApplied(t *testing.T) {
 			}
 			checkPatched(t, []byte(text), r)
 		})
+	}
+}
+
+func TestAPersonIsToldWhere(t *testing.T) {
+	pod := readPod(t, filepath.Join("testdata", "flux-install", "pod.yaml"))
+	for namespace, want := range map[string]string{
+		"":       "a holder is added beside kustomize-controller",
+		"gitops": "a holder is added beside kustomize-controller in namespace gitops",
+	} {
+		if r, err := Inject(pod, namespace, DefaultPolicy()); err != nil || r.Why != want {
+			t.Errorf("got %q, %v", r.Why, err)
+		}
 	}
 }
 

@@ -39,6 +39,14 @@ func TestLookSaysWhetherARunningPodLacksItsHolder(t *testing.T) {
 			p.Annotations[v1alpha1.InjectedAnnotation] = string(Flux)
 		}, SkipAlreadyInjected, false},
 		{"nor one whose holder came by hand", func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{holder} }, SkipNameTaken, false},
+		{"one that ends before the controller starts is no holder", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: v1alpha1.HolderContainer}}
+			p.Annotations[v1alpha1.InjectedAnnotation] = string(Flux)
+		}, SkipNameTaken, false},
+		{"another sidecar is none either, whatever the annotation says", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "logs", RestartPolicy: holder.RestartPolicy}}
+			p.Annotations[v1alpha1.InjectedAnnotation] = string(Flux)
+		}, "", true},
 		{"nor one that opted out", func(p *corev1.Pod) { p.Annotations[v1alpha1.InjectLabel] = v1alpha1.InjectDisabled }, SkipOptedOut, false},
 		{"nor one that goes", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }, SkipEnding, false},
 		{"nor one that was evicted", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, SkipEnding, false},
@@ -69,6 +77,68 @@ func TestATemplateWithoutAServiceAccountRunsAsDefault(t *testing.T) {
 	p.Flux.ServiceAccounts = []string{"*"}
 	if r := Look(pod, p); r.Skip != "" {
 		t.Errorf("got %q", r.Why)
+	}
+}
+
+func TestThePortIsTakenByWhoeverListensOnIt(t *testing.T) {
+	port := func(number int32, protocol corev1.Protocol) corev1.Container {
+		return corev1.Container{Name: "x", Ports: []corev1.ContainerPort{{ContainerPort: number, Protocol: protocol}}}
+	}
+	for _, row := range []struct {
+		name  string
+		c     corev1.Container
+		args  []string
+		taken bool
+	}{
+		{"TCP unless it says otherwise", port(9797, ""), nil, true},
+		{"TCP", port(9797, corev1.ProtocolTCP), nil, true},
+		{"UDP is another port", port(9797, corev1.ProtocolUDP), nil, false},
+		{"another number", port(9798, ""), nil, false},
+		{"an address of the controller", port(1, ""), []string{"--health-addr=[::]:9797"}, true},
+		{"one that it no longer has", port(1, ""), []string{"--health-addr=:9797", "--health-addr=:9440"}, false},
+		{"a number that ends like it", port(1, ""), []string{"--metrics-addr=:19797"}, false},
+	} {
+		for _, initial := range []bool{false, true} {
+			pod := fluxPod(t)
+			if pod.Spec.Containers[0].Args = row.args; initial {
+				pod.Spec.InitContainers = append(pod.Spec.InitContainers, row.c)
+			} else {
+				pod.Spec.Containers = append(pod.Spec.Containers, row.c)
+			}
+			if r := Look(pod, DefaultPolicy()); (r.Skip == SkipPortTaken) != row.taken {
+				t.Errorf("%s (init container: %t): %q, %s", row.name, initial, r.Skip, r.Why)
+			}
+		}
+	}
+}
+
+func TestAHolderStartsWhereItCanReachTheAPIServer(t *testing.T) {
+	named := func(names ...string) (all []corev1.Container) {
+		for _, name := range names {
+			all = append(all, corev1.Container{Name: name})
+		}
+		return all
+	}
+	for _, row := range []struct {
+		name         string
+		inits, mains []corev1.Container
+		index        int
+		proxy        string
+		possible     bool
+	}{
+		{"at the end", named("a", "b"), named("manager"), 2, "", true},
+		{"behind a proxy that is a sidecar", named("istio-init", "istio-proxy"), named("manager"), 2, "", true},
+		{"in front of what leads traffic to a proxy that starts later", named("a", "istio-init", "b"), named("manager", "istio-proxy"), 1, "istio-proxy", true},
+		{"also in the very front", named("linkerd-init"), named("linkerd-proxy", "manager"), 0, "linkerd-proxy", true},
+		{"nowhere when the node does that", named("istio-validation"), named("manager", "istio-proxy"), 0, "istio-proxy", false},
+		{"nowhere when another mesh's does", named("linkerd-init"), named("manager", "istio-proxy"), 0, "istio-proxy", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			index, proxy, possible := place(&corev1.Pod{Spec: corev1.PodSpec{InitContainers: row.inits, Containers: row.mains}})
+			if index != row.index || proxy != row.proxy || possible != row.possible {
+				t.Errorf("got %d, %q, %t", index, proxy, possible)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ type amount string
 
 // UnmarshalJSON takes a string or a number.
 func (a *amount) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] != '"' {
+	if !strings.HasPrefix(string(data), `"`) {
 		*a = amount(data)
 		return nil
 	}
@@ -100,15 +101,15 @@ func ParsePolicy(data []byte) (Policy, error) {
 // resources puts what the document says over the defaults.
 func (d document) resources(into *corev1.ResourceRequirements, wrong func(field, format string, args ...any)) {
 	lists := map[string]corev1.ResourceList{"requests": into.Requests, "limits": into.Limits}
-	for kind, said := range d.Resources {
+	for _, kind := range slices.Sorted(maps.Keys(d.Resources)) {
 		list, ok := lists[kind]
 		if !ok {
 			wrong("resources."+kind, "there are only requests and limits")
 			continue
 		}
-		for name, text := range said {
+		for _, name := range slices.Sorted(maps.Keys(d.Resources[kind])) {
 			field := fmt.Sprintf("resources.%s.%s", kind, name)
-			q, why := quantity(string(text))
+			q, why := quantity(string(d.Resources[kind][name]))
 			switch {
 			case !slices.Contains(heldResources, name):
 				wrong(field, "a holder asks for cpu and memory only")

@@ -45,6 +45,22 @@ argocd: {serviceAccounts: [b]}
 	}
 }
 
+func TestTheLeastAPolicyMaySay(t *testing.T) {
+	p, err := ParsePolicy([]byte("image: i\nrunAsUser: 1\nresources: {requests: {cpu: 1, memory: 16Mi}, limits: {cpu: 1, memory: 16Mi}}"))
+	if err != nil || *p.RunAsUser != 1 || p.Resources.Requests.Memory().String() != "16Mi" {
+		t.Errorf("got %+v, %v", p, err)
+	}
+}
+
+func TestEveryMistakeInAPolicyIsNamedAtOnce(t *testing.T) {
+	_, err := ParsePolicy([]byte("resources: {a: {}, b: {}, requests: {x: 1, z: 1}}\nargs: [c, d]"))
+	for _, want := range []string{"image: ", "resources.a: ", "resources.b: ", "resources.requests.x: ", "resources.requests.z: ", "args[0]: ", "args[1]: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestWhatIsWrongInAPolicyIsNamed(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
 		{"", "image: it is missing"},
