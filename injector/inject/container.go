@@ -79,6 +79,12 @@ func holderOf(pod *corev1.Pod, f Flavour, c *corev1.Container, given flags, p Po
 	return holder, append(warnings, more...)
 }
 
+// ownFlags are the flags of the holder that argumentsFor gives a value, which a policy may not.
+var ownFlags = []string{
+	"application-namespaces", "controller-feature-gates", "controller-leader-election", "controller-namespace", "events-addr",
+	"metrics-bind-address", "watch-all-namespaces", "watch-label-selector",
+}
+
 // argumentsFor returns the holder's arguments beside a controller with these flags, and the names of the variables it
 // reads besides those its arguments refer to.
 func argumentsFor(f Flavour, given flags) (args, variables []string) {

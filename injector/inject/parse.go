@@ -82,15 +82,19 @@ func ParsePolicy(data []byte) (Policy, error) {
 		wrong("runAsUser", "%d is not a user other than root; null leaves it to the platform", *p.RunAsUser)
 	}
 	for i, arg := range p.Args {
-		if !strings.HasPrefix(arg, "--") || arg == "--" {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		switch {
+		case !strings.HasPrefix(arg, "--") || name == "":
 			wrong(fmt.Sprintf("args[%d]", i), "%q is not a flag as --name=value", arg)
+		case slices.Contains(ownFlags, name):
+			wrong(fmt.Sprintf("args[%d]", i), "--%s is said by the injector, pod by pod", name)
 		}
 	}
 	d.resources(&p.Resources, wrong)
 	d.Flux.into(&p.Flux, "flux", wrong)
 	d.ArgoCD.into(&p.ArgoCD, "argocd", wrong)
 	if p.ArgoCD.Enabled {
-		wrong("argocd.enabled", "this version's holder holds Kustomizations only, and must be false")
+		wrong("argocd.enabled", "it must be false: this version's holder holds Kustomizations only")
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Policy{}, fmt.Errorf("read the policy: %w", err)

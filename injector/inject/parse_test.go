@@ -74,6 +74,9 @@ func TestWhatIsWrongInAPolicyIsNamed(t *testing.T) {
 		{"image: i\nrunAsUser: 0", "runAsUser: 0 is not a user other than root"},
 		{"image: i\nrunAsUser: holder", "runAsUser of type int64"},
 		{"image: i\nargs: [log-level=DEBUG]", `args[0]: "log-level=DEBUG" is not a flag`},
+		{"image: i\nargs: ['--']", `args[0]: "--" is not a flag`},
+		{"image: i\nargs: ['--=a']", `args[0]: "--=a" is not a flag`},
+		{"image: i\nargs: [--log-level=DEBUG, --watch-label-selector=a=b]", "args[1]: --watch-label-selector is said by the injector"},
 		{"image: i\nresources: {requests: {cpu: lots}}", `resources.requests.cpu: "lots" is not a quantity`},
 		{"image: i\nresources: {requests: {cpu: -1}}", `resources.requests.cpu: "-1" is not more than nothing`},
 		{"image: i\nresources: {requests: {storage: 1Gi}}", "resources.requests.storage: a holder asks for cpu and memory only"},
@@ -82,7 +85,7 @@ func TestWhatIsWrongInAPolicyIsNamed(t *testing.T) {
 		{"image: i\nresources: {limits: {memory: 512}, requests: {memory: 64}}", "resources.limits.memory: 512 is too little for a holder to start"},
 		{"image: i\nresources: {limits: {cpu: [1]}}", "resources.limits.cpu: \"[1]\" is not a quantity"},
 		{"image: i\nflux: {serviceAccounts: [A B]}", `flux.serviceAccounts[0]: "A B" is neither`},
-		{"image: i\nargocd: {enabled: true}", "argocd.enabled: this version's holder holds Kustomizations only"},
+		{"image: i\nargocd: {enabled: true}", "argocd.enabled: it must be false: this version's holder holds Kustomizations only"},
 		{"image: ''\nrunAsUser: -1", "runAsUser: -1"},
 	} {
 		p, err := ParsePolicy([]byte(row.text))
