@@ -34,6 +34,7 @@ func TestWhatIsTypedWronglyIsSaid(t *testing.T) {
 		"release a/b --tiemout=1s":         "unknown flag",
 		"relaese a/b":                      "unknown command",
 		"release a/b --timeout=soon":       "invalid argument",
+		"release --all --within=-1s":       "--within",
 		"release /b":                       `"/b" is not`,
 		"release --all a/b --dry-run":      "exclude each other",
 		"release a/b c --kubeconfig=/none": `"c" is not`,

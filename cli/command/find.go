@@ -34,6 +34,7 @@ type held struct {
 	orphan        bool                 // spec.onDelete: Orphan
 	kustomization types.NamespacedName // empty: there is only a source
 	source        types.NamespacedName // the GitRepository that may be frozen; empty: none
+	appliedBy     string               // who applies the trigger, and will make it anew; empty: nobody is known to
 	err           error                // why it cannot be handed back
 }
 
@@ -55,6 +56,7 @@ func heldBy(t *v1alpha1.FluxTrigger) held {
 		triggerUID:    t.UID,
 		orphan:        t.Spec.OnDelete == v1alpha1.OnDeleteOrphan,
 		kustomization: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name},
+		appliedBy:     appliedBy(t),
 	}
 	if op := t.Status.Operation; op != nil && op.FreezeToken != "" {
 		h.source.Namespace, h.source.Name, _ = strings.Cut(op.SourceRef, "/")

@@ -107,7 +107,7 @@ func (r *releaser) handBack(ctx context.Context, h held) (string, error) {
 	for lost := 0; ; {
 		seen, err := r.observe(ctx, &p)
 		if err != nil {
-			return "", err
+			return "", interrupted(ctx, err)
 		}
 		act := release.Decide(seen)
 		switch act.Verb {
@@ -122,17 +122,25 @@ func (r *releaser) handBack(ctx context.Context, h held) (string, error) {
 				return "", fmt.Errorf("somebody else keeps changing it; run this again: %w", err)
 			}
 		case err != nil:
-			return "", err
+			return "", interrupted(ctx, err)
 		case act.Verb != release.Wait:
 			lost = 0
 			continue
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("interrupted while waiting; run this again: %w", context.Cause(ctx))
+			return "", interrupted(ctx, ctx.Err())
 		case <-time.After(pollEvery):
 		}
 	}
+}
+
+// interrupted says why nothing goes on when that is so, and what err says otherwise.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("interrupted; run this again: %w", context.Cause(ctx))
 }
 
 // progress is what is known of one hand-back beyond what the cluster says.
@@ -208,11 +216,11 @@ func (p *progress) summary(s release.Seen) string {
 	case p.kustomization.Name == "":
 		return fmt.Sprintf("GitRepository %s is no longer kept from fetching", p.source)
 	case !p.marked:
-		return fmt.Sprintf("deleted; it did not hold Kustomization %s", p.kustomization)
+		return fmt.Sprintf("deleted; it did not hold Kustomization %s", p.kustomization) + p.warning()
 	case p.alone || p.trigger.Name == "":
-		return release.Outcome(p.kustomization.String(), s.Kustomization)
+		return release.Outcome(p.kustomization.String(), s.Kustomization) + p.warning()
 	}
-	return release.Outcome(p.kustomization.String(), s.Kustomization) + ", by the holder that runs"
+	return release.Outcome(p.kustomization.String(), s.Kustomization) + ", by the holder that runs" + p.warning()
 }
 
 // perform takes the step.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ type releaseFlags struct {
 	yes     bool
 	dryRun  bool
 	timeout time.Duration
+	within  time.Duration
 }
 
 func releaseCommand(c *cluster) *cobra.Command {
@@ -36,7 +38,8 @@ any time. A GitTarget that names a trigger goes on writing Git, and no longer ha
 Exit codes: 0 all are handed back, 1 one is not, 2 the command was not understood.`,
 		Example: `  holdfast release team-a/app           # one trigger
   holdfast release --all --dry-run      # what would be done
-  holdfast release --all --yes          # everything, and what was left behind by triggers that are gone`,
+  holdfast release --all --yes          # everything, and what was left behind by triggers that are gone
+  holdfast release --all --yes --within=4m   # the same, for a program that does not wait for ever`,
 		Args: func(_ *cobra.Command, args []string) error { return f.check(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.run(cmd, *c, args); err != nil {
@@ -49,6 +52,7 @@ Exit codes: 0 all are handed back, 1 one is not, 2 the command was not understoo
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask before --all")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long a holder that runs may take for one Kustomization before this does it")
+	cmd.Flags().DurationVar(&f.within, "within", 0, "how long everything may take; what is not handed back by then is named (default: as long as it takes)")
 	return cmd
 }
 
@@ -61,6 +65,8 @@ func (f releaseFlags) check(args []string) error {
 		return errors.New("name triggers as NAMESPACE/NAME, or say --all")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be longer than 0s")
+	case f.within < 0:
+		return errors.New("--within cannot be shorter than 0s")
 	}
 	for _, a := range args {
 		if _, err := parse(a); err != nil {
@@ -85,6 +91,11 @@ func (f releaseFlags) run(cmd *cobra.Command, c cluster, args []string) error {
 		return err
 	}
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	if f.within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.within, fmt.Errorf("it was not done within %s", f.within))
+		defer cancel()
+	}
 	r := &releaser{client: reach, applier: flux.New(reach), timeout: f.timeout, now: time.Now}
 	var work []held
 	if f.all {
@@ -103,7 +114,10 @@ func (f releaseFlags) run(cmd *cobra.Command, c cluster, args []string) error {
 			return errors.New("nothing was handed back")
 		}
 	}
-	return r.handBackAll(ctx, out, work)
+	if !f.all {
+		return r.handBackAll(ctx, out, work)
+	}
+	return r.untilNothingIsHeld(ctx, out, work)
 }
 
 // onTerminal says that a person can answer.
