@@ -10,6 +10,8 @@ import (
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 )
 
+const outOfMesh = "run it as a native sidecar, or keep the pod out of the mesh"
+
 // Look says whether a pod should have a holder and whether it has one, as Inject does, and returns no patch. With Skip ""
 // it should have one and has none; with SkipAlreadyInjected it has one. It may be asked of a pod of any age.
 func Look(pod *corev1.Pod, p Policy) Result {
@@ -29,7 +31,11 @@ func look(pod *corev1.Pod, p Policy) (Result, *corev1.Container, flags) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("annotation %s: %.40q means nothing on a pod; %s leaves it alone",
 			v1alpha1.InjectLabel, asked, v1alpha1.InjectDisabled))
 	}
-	if r.Skip, r.Why = unwanted(pod, p.rules(flavour)); r.Skip != "" {
+	r.Skip, r.Why = unwanted(pod, p.rules(flavour))
+	if proxy := cutOff(pod); r.Skip == SkipAlreadyInjected && proxy != "" {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s came after the holder, takes its traffic and starts later, so that the controller may never start; %s", proxy, outOfMesh))
+	}
+	if r.Skip != "" {
 		return r, nil, nil
 	}
 	var given flags
@@ -83,8 +89,7 @@ func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container) (flags, 
 			controller.Name, tokenPath)
 	}
 	if _, proxy, ok := place(pod); !ok {
-		return nil, SkipMeshInTheWay, fmt.Sprintf("%s is an ordinary container and takes the traffic of those that start before it; "+
-			"run it as a native sidecar, or keep the pod out of the mesh", proxy)
+		return nil, SkipMeshInTheWay, fmt.Sprintf("%s is an ordinary container and takes the traffic of those that start before it; %s", proxy, outOfMesh)
 	}
 	return given, "", ""
 }

@@ -142,6 +142,34 @@ func TestAHolderStartsWhereItCanReachTheAPIServer(t *testing.T) {
 	}
 }
 
+// B5: a mesh that injects last can cut off a holder that was fine when it was added.
+func TestAHolderThatWasCutOffIsWarnedOf(t *testing.T) {
+	for name, row := range map[string]struct {
+		inits, mains []string
+		warned       bool
+	}{
+		"no mesh":                             {[]string{v1alpha1.HolderContainer}, nil, false},
+		"a native proxy":                      {[]string{"istio-init", "istio-proxy", v1alpha1.HolderContainer}, nil, false},
+		"traffic is led away after it starts": {[]string{v1alpha1.HolderContainer, "istio-init"}, []string{"istio-proxy"}, false},
+		"traffic is led away before":          {[]string{"istio-init", v1alpha1.HolderContainer}, []string{"istio-proxy"}, true},
+		"the node leads it away":              {[]string{"istio-validation", v1alpha1.HolderContainer}, []string{"istio-proxy"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := fluxPod(t)
+			pod.Annotations[v1alpha1.InjectedAnnotation] = string(Flux)
+			for _, c := range row.inits {
+				pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: c, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)})
+			}
+			for _, c := range row.mains {
+				pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c})
+			}
+			if r := Look(pod, DefaultPolicy()); r.Skip != SkipAlreadyInjected || (len(r.Warnings) > 0) != row.warned {
+				t.Errorf("got %q, %q", r.Skip, r.Warnings)
+			}
+		})
+	}
+}
+
 func TestAnImageIsItsLastPart(t *testing.T) {
 	for image, want := range map[string]string{
 		"kustomize-controller":                          "kustomize-controller",

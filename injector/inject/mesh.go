@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 )
 
 // meshes maps the proxy of a service mesh to the init container that turns the pod's traffic over to it.
@@ -30,4 +32,15 @@ func place(pod *corev1.Pod) (index int, proxy string, possible bool) {
 		return at, c.Name, true
 	}
 	return end, "", true
+}
+
+// cutOff returns the proxy that keeps the holder a pod already has from reaching anything while it starts, "" if there is
+// none. A mesh that injects after Holdfast can make it so.
+func cutOff(pod *corev1.Pod) string {
+	at, proxy, possible := place(pod)
+	holder := slices.IndexFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.HolderContainer })
+	if proxy != "" && (!possible || holder > at) {
+		return proxy
+	}
+	return ""
 }
