@@ -40,8 +40,10 @@ func Build(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = buildUpstream(ctx, root, Options{Out: out})
-	return err
+	if _, err := buildUpstream(ctx, root, Options{Out: out}); err != nil {
+		return err
+	}
+	return buildClients(ctx, root, out)
 }
 
 // buildUpstream builds one program after the other: linking one takes gigabytes.

@@ -24,6 +24,14 @@ const (
 
 // compile builds p to out and prints a progress line every ten seconds.
 func (c Cache) compile(ctx context.Context, p Program, out string) error {
+	if p.Completed != nil {
+		dir, remove, err := c.copyModule(ctx, p)
+		if err != nil {
+			return err
+		}
+		p.Dir, p.Completed = dir, nil
+		return errors.Join(c.compile(ctx, p, out), remove())
+	}
 	total, err := c.count(ctx, p)
 	if err != nil {
 		return err

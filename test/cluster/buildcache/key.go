@@ -22,6 +22,8 @@ type Program struct {
 	Dir     string // folder of the module whose go.mod pins every version
 	Package string // what to build, as `go build` takes it: "." or an import path
 	LDFlags string // given to the linker as they are
+
+	Completed *Completed // nil: it is built in Dir
 }
 
 // Toolchain is what the go command would build with, apart from the sources.
@@ -56,7 +58,8 @@ func (p Program) flags() []string {
 // go.mod, go.sum and every .go file of the module that is not a test; nested modules are not part of it.
 func (p Program) Key(tc Toolchain) (string, error) {
 	h := sha256.New()
-	for _, s := range []string{p.Name, p.Package, tc.Version, tc.Env, strings.Join(buildEnv, " "), strings.Join(p.flags(), " ")} {
+	inputs := []string{p.Name, p.Package, tc.Version, tc.Env, strings.Join(buildEnv, " "), strings.Join(p.flags(), " ")}
+	for _, s := range append(inputs, p.Completed.inputs()...) {
 		fmt.Fprintf(h, "%d:%s\n", len(s), s)
 	}
 	err := filepath.WalkDir(p.Dir, func(path string, d fs.DirEntry, err error) error {

@@ -123,3 +123,24 @@ func TestToolchainKnowsItsVersionAndWhereItBuildsFor(t *testing.T) {
 		t.Errorf("got %+v and, for another architecture, %+v", amd, other)
 	}
 }
+
+func TestKeyChangesWithWhatIsAddedToAModule(t *testing.T) {
+	plain := Program{Name: "p", Dir: t.TempDir(), Package: "./cmd/p"}
+	completed := func(module, path, content string) Program {
+		p := plain
+		p.Completed = &Completed{Module: module, Files: map[string]string{path: content}}
+		return p
+	}
+	keys := map[string]bool{}
+	all := []Program{plain, completed("m", "f", "x"), completed("n", "f", "x"), completed("m", "g", "x"), completed("m", "f", "y")}
+	for _, p := range all {
+		key, err := p.Key(Toolchain{Version: "go1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[key] = true
+	}
+	if len(keys) != len(all) {
+		t.Errorf("%d programs have %d keys", len(all), len(keys))
+	}
+}
