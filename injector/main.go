@@ -42,7 +42,7 @@ func draining(told context.Context, drain *webhook.Drain, d time.Duration) conte
 	go func() {
 		<-told.Done()
 		drain.Begin()
-		time.Sleep(d)
+		<-time.After(d)
 		end()
 	}()
 	return ctx

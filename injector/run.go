@@ -75,7 +75,7 @@ func run(ctx context.Context, config *rest.Config, s settings, drain *webhook.Dr
 	if err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	server.Register(webhook.Path, drain.Wrap(webhook.New(policy.Current, counts.webhook, log)))
+	mgr.GetWebhookServer().Register(webhook.Path, drain.Wrap(webhook.New(policy.Current, counts.webhook, log)))
 	if err := mgr.Add(policy); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
