@@ -27,6 +27,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"named":   named,
 	"label":   func(s State) string { return labels[s] },
 	"plain":   plain,
+	"since":   since,
 	"said":    func(a Applier, message string) bool { return strings.Contains(a.Sentence, message) },
 	"short":   short,
 	"stages":  stages,
@@ -118,6 +119,17 @@ func searched(a Applier) []string {
 		words = append(words, op.Commit)
 	}
 	return words
+}
+
+// since is since when a is in its state, as far as that was written down; nil: it was not.
+func since(a Applier) *metav1.Time {
+	switch {
+	case a.State == StateApplying && a.Operation != nil:
+		return &a.Operation.RequestedAt
+	case a.State == StateUnknown && a.HolderAvailable != nil:
+		return a.HolderAvailable.Since
+	}
+	return a.Held.Since
 }
 
 // took is how long a finished operation lasted, from its record, or "".

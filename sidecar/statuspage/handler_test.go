@@ -54,6 +54,11 @@ func ask(h http.Handler, method, peer, host string) *http.Response {
 func askFor(h http.Handler, method, path, peer, host string) *http.Response {
 	r := httptest.NewRequest(method, path, nil)
 	r.RemoteAddr, r.Host = peer, host
+	if path == "/status/events" { // a stream that is let in has no end but its reader's
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		r = r.WithContext(gone)
+	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w.Result()
@@ -88,11 +93,7 @@ func TestOnlyTheLoopbackInterfaceGetsTheStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := handler(t)
 			for _, path := range paths {
-				method := http.MethodGet
-				if path == "/status/events" && row.want == http.StatusOK {
-					method = http.MethodHead // a GET has no end
-				}
-				resp := askFor(h, method, path, row.peer, row.host)
+				resp := askFor(h, http.MethodGet, path, row.peer, row.host)
 				body, _ := io.ReadAll(resp.Body)
 				if resp.StatusCode != row.want {
 					t.Errorf("%s: got %d %s", path, resp.StatusCode, body)

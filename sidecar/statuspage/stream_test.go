@@ -86,12 +86,15 @@ type stagehand struct {
 	begin  time.Time
 	stop   context.CancelFunc
 	reader sync.WaitGroup
+	lines  context.Context // of everybody who reads
+	hangUp context.CancelFunc
 }
 
 func onStage(t *testing.T) *stagehand {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	s := &stagehand{shelf: &shelf{items: []v1alpha1.FluxTrigger{trigger("team", "app")}}, begin: time.Now(), stop: stop}
+	s.lines, s.hangUp = context.WithCancel(t.Context())
 	s.Page = New(ctx, s.shelf, func() Leadership { return Leadership{Leads: s.leads.Load()} }, time.Now)
 	return s
 }
@@ -99,7 +102,7 @@ func onStage(t *testing.T) *stagehand {
 // open starts a stream for a page of version have; close ends it as a browser would.
 func (s *stagehand) open(t *testing.T, have string) (r *reader, close context.CancelFunc) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(s.lines)
 	r = &reader{header: http.Header{}, begin: s.begin}
 	req := httptest.NewRequest(http.MethodGet, "/status/events?have="+have, nil).WithContext(ctx)
 	req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost"
@@ -109,10 +112,19 @@ func (s *stagehand) open(t *testing.T, have string) (r *reader, close context.Ca
 	return r, cancel
 }
 
-// end stops the holder and waits for every stream; a stream that stays hangs the bubble, which is a failure.
-func (s *stagehand) end() {
+// end stops the holder and waits for every stream.
+func (s *stagehand) end(t *testing.T) {
+	t.Helper()
 	s.stop()
-	s.reader.Wait()
+	gone := make(chan struct{})
+	go func() { s.reader.Wait(); close(gone) }()
+	select {
+	case <-gone:
+	case <-time.After(time.Hour):
+		t.Error("a stream goes on although the holder stopped")
+		s.hangUp()
+		<-gone
+	}
 }
 
 func TestAPageIsToldOfAChangeAtOnceAndOfABurstOnce(t *testing.T) {
@@ -130,7 +142,7 @@ func TestAPageIsToldOfAChangeAtOnceAndOfABurstOnce(t *testing.T) {
 		if n := s.shelf.reads.Load(); n != 2 {
 			t.Errorf("the cache was read %d times for one page and one burst", n)
 		}
-		s.end()
+		s.end(t)
 	})
 }
 
@@ -149,7 +161,7 @@ func TestAStreamThatHasNothingToSayBeats(t *testing.T) {
 		if n := s.shelf.reads.Load(); n != 1 {
 			t.Errorf("the cache was read %d times although nothing changed", n)
 		}
-		s.end()
+		s.end(t)
 	})
 }
 
@@ -171,7 +183,7 @@ func TestAllWhoLookShareOneDrawing(t *testing.T) {
 		if n := s.shelf.reads.Load(); n != 2 {
 			t.Errorf("the cache was read %d times for %d pages and one change", n, maxStreams)
 		}
-		s.end()
+		s.end(t)
 	})
 }
 
@@ -189,7 +201,7 @@ func TestWhenNobodyLooksNothingIsDrawn(t *testing.T) {
 		if n := s.shelf.reads.Load() - before; n != 0 || s.board != nil {
 			t.Errorf("the cache was read %d times, and a board is kept: %t", n, s.board != nil)
 		}
-		s.end()
+		s.end(t)
 	})
 }
 
@@ -203,7 +215,7 @@ func TestAChangeOfLeadershipIsSeenWithinASecond(t *testing.T) {
 		if want := "0.00 change, 0.00 beat, 4.00 change, 4.00 beat"; r.seen() != want {
 			t.Errorf("got  %s\nwant %s", r.seen(), want)
 		}
-		s.end()
+		s.end(t)
 	})
 }
 
@@ -222,24 +234,31 @@ func TestOnePageTooManyIsToldSoAndLetInLater(t *testing.T) {
 		if r, _ := s.open(t, ""); !strings.HasPrefix(r.seen(), "0.00 change") {
 			t.Errorf("after one left, the next got %s", r.seen())
 		}
-		s.end()
+		s.end(t)
 	})
 }
 
 func TestEveryStreamEndsWhenTheHolderStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := onStage(t)
-		for range 5 {
-			s.open(t, "")
-		}
-		s.shelf.put(s.Page, "app", "1") // in the middle of the wait that follows a change
-		synctest.Wait()
-		before := time.Now()
-		s.end()
-		if took := time.Since(before); took != 0 || s.streams != 0 {
-			t.Errorf("it took %s, and %d streams are counted", took, s.streams)
-		}
-	})
+	for name, before := range map[string]func(*stagehand){
+		"while nothing happens": func(*stagehand) {},
+		"right after a change":  func(s *stagehand) { s.shelf.put(s.Page, "app", "1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := onStage(t)
+				for range 5 {
+					s.open(t, "")
+				}
+				before(s)
+				synctest.Wait()
+				begin := time.Now()
+				s.end(t)
+				if took := time.Since(begin); took != 0 || s.streams != 0 {
+					t.Errorf("it took %s, and %d streams are counted", took, s.streams)
+				}
+			})
+		})
+	}
 }
 
 func TestAReaderThatWentAwayEndsItsStream(t *testing.T) {
@@ -254,7 +273,7 @@ func TestAReaderThatWentAwayEndsItsStream(t *testing.T) {
 		if s.streams != 0 {
 			t.Error("the stream goes on")
 		}
-		s.end()
+		s.end(t)
 	})
 }
 
@@ -269,7 +288,7 @@ func TestACacheThatFailsEndsTheStreamAndIsReadAgain(t *testing.T) {
 		if r, _ := s.open(t, ""); !strings.HasPrefix(r.seen(), "0.00 change") {
 			t.Errorf("got %q", r.seen())
 		}
-		s.end()
+		s.end(t)
 	})
 }
 

@@ -12,7 +12,7 @@
 
   const silence = 30e3; // three beats missed
   let version = body.dataset.version, source = null, retry = 0, pause = 1e3;
-  let at = Date.parse(body.dataset.at), heard = 0, skew = 0, how = "still";
+  let at = Date.parse(body.dataset.at), heard = 0, skew = Date.now() - at, how = "still";
 
   // --- what time does
 
@@ -52,6 +52,7 @@
     }
     const text = n + " of " + list.children.length + " shown" + (omitted && ";" + omitted);
     if (get("shown").textContent !== text) get("shown").textContent = text;
+    list.toggleAttribute("data-empty", n === 0);
     get("none").hidden = n > 0;
     get("none").textContent = list.children.length ? "No applier fits." : "There is no FluxTrigger, so nothing is held.";
     for (const a of tabs) {
@@ -136,7 +137,10 @@
   const hear = (now) => {
     heard = Date.now();
     at = Date.parse(now);
-    skew = heard - at;
+    if (Math.abs(heard - at - skew) > 2e3) {
+      skew = heard - at; // the two clocks, which may be minutes apart
+      ages(document);
+    }
     pause = 1e3;
     if (how === "lost") say("Connected to the holder again.");
     how = live.dataset.how = "on";
