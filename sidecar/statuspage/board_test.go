@@ -381,7 +381,7 @@ func BenchmarkDraw(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(time.Since(begin).Microseconds()), "first-µs")
+	first := time.Since(begin)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		in[7].ResourceVersion = fmt.Sprint("n", n)
@@ -389,4 +389,5 @@ func BenchmarkDraw(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(float64(first.Milliseconds()), "ms-for-the-first")
 }
