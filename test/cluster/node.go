@@ -145,3 +145,20 @@ func (w *World) FluxModules(ctx context.Context) ([]string, error) {
 	return moduleDirs(ctx, filepath.Join(w.root, "test", "cluster", "flux"),
 		"github.com/fluxcd/source-controller", "github.com/fluxcd/kustomize-controller")
 }
+
+// AuditFiles are what gitmirror needs to take the API server's audit events, by the names the chart's Secret gives them. The
+// certificate is for AuditAddress.
+func (w *World) AuditFiles() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for name, file := range map[string]string{"tls.crt": "audit.crt", "tls.key": "audit.key", "ca.crt": "audit-ca.crt"} {
+		content, err := os.ReadFile(w.pki.file(file))
+		if err != nil {
+			return nil, err
+		}
+		files[name] = content
+	}
+	return files, nil
+}
+
+// AuditAddress is the host:port to which the API server sends its audit events.
+func (w *World) AuditAddress() string { return loopback(w.ports.gitmirrorAudit) }

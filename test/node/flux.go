@@ -15,7 +15,10 @@ import (
 // fluxTag is the version in the manifests of the modules that package cluster pins.
 const fluxTag = "v1.9.6"
 
-const rolloutBound = 2 * time.Minute
+const (
+	rolloutBound = 2 * time.Minute
+	renew        = 12 * time.Second // of a Lease, before it is given up
+)
 
 // fluxAround is what `flux install` adds to the manifests that each controller brings: accounts, rights and a quota.
 //
@@ -23,7 +26,8 @@ const rolloutBound = 2 * time.Minute
 var fluxAround string
 
 // InstallFlux runs the real source-controller and kustomize-controller in pods, from upstream's own manifests, in the form
-// that `flux install` gives them, and returns once both are available.
+// that `flux install` gives them, and returns once both are available. Their Leases are shorter than usual, for the stories
+// that wait for one to run out. There is no notification-controller, so they are told of none.
 func (n *Node) InstallFlux(ctx context.Context) error {
 	return n.phase("Flux", func() error {
 		for _, name := range controllers {
@@ -79,7 +83,10 @@ func (n *Node) writeFlux(ctx context.Context, dir string) error {
     - op: add
       path: /spec/template/spec/containers/0/env/-
       value: {name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {containerName: manager, resource: limits.memory}}}
-`, name)
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --leader-election-lease-duration=%[2]s}
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --leader-election-renew-deadline=%[3]s}
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --leader-election-retry-period=1s}
+`, name, cluster.PairLease, renew)
 	}
 	for name, content := range map[string]string{"kustomization.yaml": text, "flux.yaml": fluxAround} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {

@@ -21,10 +21,6 @@ const (
 
 	// PeerImage runs /peer, which takes `pause` and `get URL`.
 	PeerImage = imagePrefix + "peer:test"
-
-	// HoldfastRepository and HoldfastTag name the image of the product.
-	HoldfastRepository = imagePrefix + "holdfast"
-	HoldfastTag        = "test"
 )
 
 const fluxUser = "65534:65534" // as the images of Flux have it
@@ -50,8 +46,9 @@ func (n *Node) importFlux(ctx context.Context, name string) error {
 	return n.put(ctx, fluxImage(name)+":"+fluxTag, scratch.Config{User: fluxUser, Entrypoint: []string{"/" + name}}, files)
 }
 
-// ImportHoldfast builds the product's image from the checkout and puts it in.
-func (n *Node) ImportHoldfast(ctx context.Context) error {
+// ImportHoldfast builds the product's image from the checkout and puts it in under the name ref, such as the one that the
+// chart gives it.
+func (n *Node) ImportHoldfast(ctx context.Context, ref string) error {
 	return n.phase("Holdfast's image", func() error {
 		dir, err := buildcache.DefaultDir()
 		if err != nil {
@@ -73,7 +70,7 @@ func (n *Node) ImportHoldfast(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return n.put(ctx, HoldfastRepository+":"+HoldfastTag, product.Config(runtime.GOARCH), files)
+		return n.put(ctx, ref, product.Config(runtime.GOARCH), files)
 	})
 }
 

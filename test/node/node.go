@@ -176,11 +176,13 @@ func (n *Node) programs(containerd string) []plan.Program {
 	program := func(name, path string, args ...string) plan.Program {
 		return plan.Program{Name: name, Path: path, Args: args, Env: env, Log: filepath.Join(n.World.LogDir(), name+".log")}
 	}
+	kubelet := program(cluster.Kubelet, n.World.ProgramPath(cluster.Kubelet),
+		"--config="+l.path("kubelet.yaml"), "--kubeconfig="+l.path("identity", cluster.Kubelet+".kubeconfig"),
+		"--hostname-override="+Name, "--node-ip="+nodeAddress, "--cert-dir="+l.path("identity"), "--v=2")
+	kubelet.Await = l.socket()
 	return []plan.Program{
 		program("containerd", containerd, "--config="+l.path("containerd.toml"), "--log-level=info"),
-		program(cluster.Kubelet, n.World.ProgramPath(cluster.Kubelet),
-			"--config="+l.path("kubelet.yaml"), "--kubeconfig="+l.path("identity", cluster.Kubelet+".kubeconfig"),
-			"--hostname-override="+Name, "--node-ip="+nodeAddress, "--cert-dir="+l.path("identity"), "--v=2"),
+		kubelet,
 		program(cluster.KubeProxy, n.World.ProgramPath(cluster.KubeProxy), "--config="+l.path("kube-proxy.yaml")),
 	}
 }
@@ -268,5 +270,13 @@ func (n *Node) release() error {
 
 // Timings are the phases of the start and of what was installed since, in order.
 func (n *Node) Timings() []cluster.Phase { return n.phases }
+
+// PrepareHelm puts the real helm into Bin.
+func (n *Node) PrepareHelm(ctx context.Context) error {
+	return n.phase("helm", func() error { _, err := n.World.HelmPath(ctx); return err })
+}
+
+// Bin is the folder of kubectl, and of helm once it is prepared.
+func (n *Node) Bin() string { return filepath.Dir(n.World.KubectlPath()) }
 
 func (n *Node) layout() layout { return layout(n.Dir) }

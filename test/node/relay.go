@@ -8,17 +8,17 @@ import (
 )
 
 // relay takes connections on one address and passes them on to another. Servers of the world listen on loopback, which
-// pods cannot reach; a relay is their address for pods.
+// pods cannot reach; a relay is their address for pods. The other way round, one on loopback leads to a Service.
 type relay struct {
 	listener net.Listener
-	to       string
+	to       func() (string, error) // asked for each connection
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
 }
 
 // newRelay listens on addr until close.
-func newRelay(addr, to string) (*relay, error) {
+func newRelay(addr string, to func() (string, error)) (*relay, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
@@ -27,6 +27,9 @@ func newRelay(addr, to string) (*relay, error) {
 	go r.serve()
 	return r, nil
 }
+
+// always leads every connection to the same address.
+func always(addr string) func() (string, error) { return func() (string, error) { return addr, nil } }
 
 func (r *relay) addr() string { return r.listener.Addr().String() }
 
@@ -47,9 +50,13 @@ func (r *relay) pass(in net.Conn) {
 		return
 	}
 	defer r.drop(in)
-	out, err := net.Dial("tcp", r.to)
-	if err != nil || !r.keep(out) {
+	to, err := r.to()
+	if err != nil {
 		return // the client sees its connection cut, as by a server that is down
+	}
+	out, err := net.Dial("tcp", to)
+	if err != nil || !r.keep(out) {
+		return
 	}
 	defer r.drop(out)
 	var wg sync.WaitGroup

@@ -28,7 +28,7 @@ func echo(t *testing.T) string {
 }
 
 func TestARelayPassesOnBothWaysAndTheEnd(t *testing.T) {
-	r, err := newRelay("127.0.0.1:0", echo(t))
+	r, err := newRelay("127.0.0.1:0", always(echo(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestARelayPassesOnBothWaysAndTheEnd(t *testing.T) {
 }
 
 func TestAClosedRelayCutsWhatGoesThroughIt(t *testing.T) {
-	r, err := newRelay("127.0.0.1:0", echo(t))
+	r, err := newRelay("127.0.0.1:0", always(echo(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,14 @@ import (
 	"github.com/holdfast-gitops/holdfast/test/cluster"
 )
 
+// Where the chart has gitmirror take audit events.
+const (
+	auditService = "holdfast-gitmirror"
+	auditPort    = "9443"
+)
+
 // openWays lets pods reach what runs on this machine: the API server under the address of its Service, the Git server and
-// the DNS server.
+// the DNS server. The API server's audit events find gitmirror through its Service.
 func (n *Node) openWays(ctx context.Context) error {
 	api, err := n.way(n.World.APIAddress())
 	if err != nil {
@@ -24,9 +30,18 @@ func (n *Node) openWays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n.dns, err = newNameServer(net.JoinHostPort(hostAddress, "53"), serviceAddresses(admin)); err != nil {
+	find := serviceAddresses(admin)
+	if n.dns, err = newNameServer(net.JoinHostPort(hostAddress, "53"), find); err != nil {
 		return err
 	}
+	audit, err := newRelay(n.World.AuditAddress(), func() (string, error) {
+		addr, err := find(context.Background(), cluster.HoldfastNamespace, auditService)
+		return net.JoinHostPort(addr.String(), auditPort), err // one that is not there is refused by whoever dials it
+	})
+	if err != nil {
+		return err
+	}
+	n.relays = append(n.relays, audit)
 	_, port, err := net.SplitHostPort(api)
 	if err != nil {
 		return err
@@ -50,7 +65,7 @@ func (n *Node) way(addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := newRelay(net.JoinHostPort(hostAddress, port), addr)
+	r, err := newRelay(net.JoinHostPort(hostAddress, port), always(addr))
 	if err != nil {
 		return "", err
 	}

@@ -7,15 +7,20 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-gitops/holdfast/test/node/plan"
 )
+
+// socketBound is how long a program may take to listen, on a busy machine.
+const socketBound = 60 * time.Second
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -44,6 +49,9 @@ func run(args []string) error {
 	}
 	names := map[int]string{}
 	for _, prog := range p.Programs {
+		if err := await(prog.Await); err != nil {
+			return fmt.Errorf("start %s: %w", prog.Name, err)
+		}
 		pid, err := start(prog)
 		if err != nil {
 			return fmt.Errorf("start %s: %w", prog.Name, err)
@@ -87,6 +95,24 @@ func commands(all [][]string) error {
 		}
 	}
 	return nil
+}
+
+// await returns once the socket takes connections.
+func await(socket string) error {
+	if socket == "" {
+		return nil
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(socketBound); ; <-tick.C {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			return conn.Close()
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("wait for what it needs: %w", err)
+		}
+	}
 }
 
 // start starts the program and returns its process id.

@@ -23,6 +23,8 @@ type Program struct {
 	Args []string
 	Env  []string
 	Log  string // file its output goes to
+
+	Await string // a Unix socket that must take connections before it is started; "": nothing
 }
 
 // Write writes the plan to the file at path.

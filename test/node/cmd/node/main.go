@@ -1,8 +1,9 @@
-// Command node brings up a node by hand, with Flux in it, prints how to use it and waits for Ctrl-C.
+// Command node brings up a node by hand, with Flux in it unless -flux=false, prints how to use it and waits for Ctrl-C.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -16,14 +17,16 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	flux := flag.Bool("flux", true, "run Flux in the node")
+	flag.Parse()
+	if err := run(ctx, *flux); err != nil {
 		fmt.Fprintln(os.Stderr, "node:", err)
 		os.Exit(1)
 	}
 }
 
 // run returns once ctx has ended and the node is stopped.
-func run(ctx context.Context) error {
+func run(ctx context.Context, flux bool) error {
 	n, err := node.Start(ctx, node.Options{})
 	if err != nil {
 		return err
@@ -33,8 +36,10 @@ func run(ctx context.Context) error {
 			fmt.Fprintln(os.Stderr, "node:", err)
 		}
 	}()
-	if err := n.InstallFlux(ctx); err != nil {
-		return err
+	if flux {
+		if err := n.InstallFlux(ctx); err != nil {
+			return err
+		}
 	}
 	for _, p := range n.Timings() {
 		fmt.Printf("%6.1fs  %s\n", p.Took.Round(100*time.Millisecond).Seconds(), p.Name)

@@ -1,0 +1,100 @@
+package stories
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/test/cluster"
+	"github.com/holdfast-gitops/holdfast/test/scene"
+)
+
+// free waits until Flux applies the team's Kustomization on its own, with nothing of the hold left on it and no trigger.
+func free(ctx context.Context, t *scene.Team, trigger string) {
+	GinkgoHelper()
+	k := kustomization(ctx, t)
+	Expect(k.Spec.Suspend).To(BeFalse())
+	Expect(k.Annotations).NotTo(HaveKey(v1alpha1.HeldByAnnotation))
+	Expect(k.Finalizers).NotTo(ContainElement(v1alpha1.HoldFinalizer))
+	for _, m := range k.ManagedFields {
+		Expect(m.Manager).NotTo(Equal(v1alpha1.HolderFieldManager))
+	}
+	var f v1alpha1.FluxTrigger
+	err := t.Client.Get(ctx, t.In(trigger), &f)
+	Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the trigger is gone: %v", err)
+}
+
+// left are the objects of the chart that are still there, of the kinds it makes, besides Holdfast's own kinds.
+func left(ctx context.Context) []string {
+	GinkgoHelper()
+	out := kubectl(ctx, "get", "-A", "-l", "app.kubernetes.io/name=holdfast", "-o", "name",
+		"deployments,replicasets,pods,services,configmaps,serviceaccounts,jobs,roles,rolebindings,clusterroles,clusterrolebindings,"+
+			"mutatingwebhookconfigurations,poddisruptionbudgets,validatingadmissionpolicies,validatingadmissionpolicybindings,networkpolicies")
+	return strings.Fields(out)
+}
+
+// uninstalled waits until nothing that the chart made runs or grants anything any more.
+func uninstalled(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func() []string { return left(ctx) }).WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(BeEmpty())
+}
+
+func uninstallStories() {
+	BeforeAll(func(ctx SpecContext) { installed(ctx) })
+
+	It("hands everything back also when every pod is gone already", storyBound, func(ctx SpecContext) {
+		t := stillTeam(ctx, "node-gone")
+		commit := pushed(ctx, t, "debug")
+		replicas(ctx, "holdfast-injector", 0)
+		replicas(ctx, "holdfast-gitmirror", 0)
+		kubectl(ctx, "-n", cluster.FluxNamespace, "scale", "deployment/"+cluster.KustomizeController, "--replicas=0")
+		DeferCleanup(func(ctx SpecContext) {
+			kubectl(ctx, "-n", cluster.FluxNamespace, "scale", "deployment/"+cluster.KustomizeController, "--replicas=1")
+			controllerPod(ctx)
+		}, NodeTimeout(podBound))
+		Eventually(func() int { return len(controllerPods(ctx)) }).WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(BeZero())
+		Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
+
+		shell(ctx, "helm uninstall holdfast --namespace holdfast-system --wait --timeout 3m")
+		free(ctx, t, "web")
+		free(ctx, guideTeam, "team-a")
+		uninstalled(ctx)
+
+		By("and Flux, when it is back, applies what it has fetched")
+		kubectl(ctx, "-n", cluster.FluxNamespace, "scale", "deployment/"+cluster.KustomizeController, "--replicas=1")
+		pod := controllerPod(ctx)
+		Expect(holderOf(pod)).To(BeNil())
+		Expect(t.Await(ctx, "the commit is applied", func(ctx context.Context) (bool, string, error) {
+			k, err := t.Kustomization(ctx)
+			return k.Status.LastAppliedRevision == "main@sha1:"+commit, k.Status.LastAppliedRevision, err
+		})).To(Succeed())
+		Expect(level(ctx, t)).To(Equal("debug"))
+	})
+
+	It("takes the guide back to a Kustomization that nobody holds, with its commands as they are printed", storyBound, func(ctx SpecContext) {
+		By("installed anew, and held again")
+		shell(ctx, "kubectl label namespace flux-system holdfast.dev/inject-")
+		for _, script := range blocks("install-flux.md") {
+			if !slices.ContainsFunc([]string{"create namespace", "create secret generic fleet-git"}, func(s string) bool { return strings.Contains(script, s) }) {
+				shell(ctx, script)
+			}
+		}
+		Expect(kustomization(ctx, guideTeam).Spec.Suspend).To(BeTrue())
+
+		run := blocks("uninstall.md")
+		Expect(run).NotTo(BeEmpty())
+		for _, script := range run {
+			shell(ctx, script)
+		}
+		k := kustomization(ctx, guideTeam)
+		Expect(k.Spec.Suspend).To(BeFalse())
+		Expect(k.Finalizers).NotTo(ContainElement(v1alpha1.HoldFinalizer))
+		uninstalled(ctx)
+		Expect(holderOf(controllerPod(ctx))).To(BeNil())
+	})
+}
