@@ -93,6 +93,9 @@ func golden(ctx context.Context, folder, namespace string) *corev1.Pod {
 	var pod corev1.Pod
 	Expect(yaml.Unmarshal(text, &pod)).To(Succeed())
 	pod.Namespace, pod.OwnerReferences, pod.Status = namespace, nil, corev1.PodStatus{}
+	if pod.Name != "" { // a StatefulSet's; more than one is made in a namespace here
+		pod.GenerateName, pod.Name = pod.Name+"-", ""
+	}
 	pod.UID, pod.ResourceVersion, pod.CreationTimestamp = "", "", metav1.Time{}
 	pod.Spec.NodeName, pod.Spec.DeprecatedServiceAccount = "", ""
 	granted := func(name string) bool { return strings.HasPrefix(name, "kube-api-access-") }
