@@ -34,4 +34,4 @@ type Mutant struct {
 }
 
 // mutants are run in this order; neighbours with the same tests share one run of the unchanged source.
-var mutants = slices.Concat(ofTheHolder, inTheStatusPage, ofTheInjector, ofGitmirror, inTheSimulator)
+var mutants = slices.Concat(ofTheHolder, inTheStatusPage, ofTheInjector, aroundInjecting, ofGitmirror, inTheSimulator)

@@ -92,6 +92,11 @@ func TestDecide(t *testing.T) {
 			[]string{one, "HolderMissing a", "evict a"},
 		},
 		{
+			"but not when another came without one meanwhile",
+			Seen{Consent: true, Able: true, Pods: []Pod{pod("a"), pod("b", aged(time.Second))}, Restarts: restarted("a", time.Minute)},
+			[]string{"2 of kustomize-controller", "HolderMissing a", "RestartedInVain b"},
+		},
+		{
 			"while one is on its way out the others wait", Seen{Consent: true, Able: true, Pods: []Pod{pod("b")}, Restarts: restarted("a", time.Minute)},
 			[]string{one, "HolderMissing b"},
 		},
