@@ -18,12 +18,13 @@ crds      := charts/holdfast/files/crds
 rbac      := charts/holdfast/files/rbac
 deepcopy  := api/v1alpha1/zz_generated.deepcopy.go
 controller-gen := $(GO) tool -modfile=hack/tools/go.mod controller-gen
+helm-docs      := $(GO) tool -modfile=$(CURDIR)/hack/chart/go.mod helm-docs --chart-search-root=charts --sort-values-order=file --log-level=warning
 golangci-lint  := $(GO) tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
 
 # Modules whose go.mod and go.sum must say exactly what their packages import. Those of test/cluster/kube and
-# test/cluster/flux are not among them: they pin upstream mains, whose tests nobody here needs.
-tidy-modules := . test hack/tools hack/lint hack/mutate
-all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux
+# test/cluster/flux and fluxcli are not among them: they pin upstream mains, whose tests nobody here needs.
+tidy-modules := . test test/chart hack/tools hack/lint hack/mutate hack/chart
+all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux test/cluster/fluxcli
 
 # The test module's packages that need no running world. They look at the whole checkout, and the go command remembers a
 # result only by what is in their own module; so nothing is remembered.
@@ -67,6 +68,8 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@$(GO) -C test test $(race) -count=1 $(test-module-units)
 	@echo '== unit tests of hack/mutate'
 	@$(GO) -C hack/mutate test $(race) ./...
+	@echo '== the chart, with helm'"'"'s own library'
+	@$(GO) -C test/chart test -count=1 ./...
 	@echo '== the simulator: every effect and crash point, and seeded runs'
 	@$(GO) -C test test $(race) -count=1 -timeout 15m -v ./sim
 	@echo '== the simulator notices each of its guards that is taken out'
@@ -124,6 +127,13 @@ generate: ## Write the CRDs, deep copies and roles again from the Go types and m
 	@echo '== controller-gen: $(crds), $(deepcopy), $(rbac)'
 	@$(call generated,$(crds),$(dir $(deepcopy)),$(rbac))
 
+.PHONY: chart
+chart: ## Write the chart's README and the goldens of its renders again from its values and templates
+	@echo '== helm-docs: charts/holdfast/README.md'
+	@$(helm-docs)
+	@echo '== test/chart/testdata'
+	@$(GO) -C test/chart test . -update
+
 .PHONY: verify
 verify: verify-source ## Check generated files, formatting, vet, and every go.mod and go.sum; changes nothing
 	@for module in $(tidy-modules); do echo "== go mod tidy -diff in $$module"; $(GO) -C $$module mod tidy -diff || exit 1; done
@@ -137,11 +147,15 @@ verify-source:
 	  $(call generated,"$$new/crds","$$new","$$new/rbac") && \
 	  diff -r $(crds) "$$new/crds" && diff $(deepcopy) "$$new/$(notdir $(deepcopy))" && diff -r $(rbac) "$$new/rbac" || \
 	  { echo 'verify: generated files differ from the Go types and markers; run make generate' >&2; exit 1; }
+	@echo '== the README of the chart is up to date'
+	@$(helm-docs) --dry-run | diff charts/holdfast/README.md - || \
+	  { echo 'verify: charts/holdfast/README.md differs from its values and template; run make chart' >&2; exit 1; }
 	@echo '== gofmt'
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo 'verify: not formatted; run gofmt -w on these:' "$$files" >&2; exit 1; }
 	@echo '== go vet'
 	@$(GO) vet ./...
 	@$(GO) -C test vet ./...
+	@$(GO) -C test/chart vet ./...
 
 .PHONY: build
 build: ## Build bin/holder, bin/injector, bin/gitmirror and bin/holdfast

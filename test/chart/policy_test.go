@@ -45,7 +45,7 @@ func TestTheInjectorIsToldWhatTheValuesSay(t *testing.T) {
 			Requests: corev1.ResourceList{"cpu": resource.MustParse("20m"), "memory": resource.MustParse("70Mi")},
 			Limits:   corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("300Mi")},
 		},
-		Args: []string{"--log-level=DEBUG", "--events-addr="},
+		Args: []string{"--log-level=DEBUG", "--kubeconfig="},
 		Flux: inject.Controller{Enabled: true, ServiceAccounts: []string{"kustomize-controller"}},
 	}
 	if diff := cmp.Diff(want, policyOf(t, read(t, filepath.Join("testdata", "everything", "values.yaml")))); diff != "" {
