@@ -95,7 +95,9 @@ func TestOnePortServesProbesMetricsAndTheStatus(t *testing.T) {
 		t.Errorf("what nobody serves is answered with %d", resp.StatusCode)
 	}
 	stop()
-	<-ended
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestTheAddressOfThePodGetsProbesAndMetricsAndNoStatus(t *testing.T) {
@@ -110,7 +112,9 @@ func TestTheAddressOfThePodGetsProbesAndMetricsAndNoStatus(t *testing.T) {
 		}
 	}
 	stop()
-	<-ended
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // podAddress is an address of this machine that is not the loopback interface's, by which it sees itself as a stranger.

@@ -46,12 +46,8 @@ func handler(t *testing.T) http.Handler {
 // paths are all that is served.
 var paths = []string{"/", "/status", "/status/events", "/status.js", "/status.css", "/status.svg"}
 
-// ask sends one request for the document as a peer at address would, for host.
-func ask(h http.Handler, method, peer, host string) *http.Response {
-	return askFor(h, method, "/status", peer, host)
-}
-
-func askFor(h http.Handler, method, path, peer, host string) *http.Response {
+// ask sends one request as a peer at address would, for host.
+func ask(h http.Handler, method, path, peer, host string) *http.Response {
 	r := httptest.NewRequest(method, path, nil)
 	r.RemoteAddr, r.Host = peer, host
 	if path == "/status/events" { // a stream that is let in has no end but its reader's
@@ -93,7 +89,7 @@ func TestOnlyTheLoopbackInterfaceGetsTheStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := handler(t)
 			for _, path := range paths {
-				resp := askFor(h, http.MethodGet, path, row.peer, row.host)
+				resp := ask(h, http.MethodGet, path, row.peer, row.host)
 				body, _ := io.ReadAll(resp.Body)
 				if resp.StatusCode != row.want {
 					t.Errorf("%s: got %d %s", path, resp.StatusCode, body)
@@ -122,7 +118,7 @@ func TestAHeaderCannotMakeAPeerLocal(t *testing.T) {
 func TestTheStatusIsOnlyRead(t *testing.T) {
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"} {
 		for _, path := range paths {
-			resp := askFor(handler(t), method, path, "127.0.0.1:1", "localhost")
+			resp := ask(handler(t), method, path, "127.0.0.1:1", "localhost")
 			if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("%s %s: %d, Allow %q", method, path, resp.StatusCode, resp.Header.Get("Allow"))
 			}
@@ -175,7 +171,7 @@ func TestACacheThatCannotBeReadIsNotAnEmptyStatus(t *testing.T) {
 		return errors.New("informer of https://x:hunter2@host not synced")
 	}), func() Leadership { return Leadership{} }, func() time.Time { return noon }).Handler()
 	for _, path := range []string{"/", "/status"} {
-		resp := askFor(h, http.MethodGet, path, "127.0.0.1:1", "localhost")
+		resp := ask(h, http.MethodGet, path, "127.0.0.1:1", "localhost")
 		body, _ := io.ReadAll(resp.Body)
 		if resp.StatusCode != http.StatusServiceUnavailable || strings.Contains(string(body), "hunter2") {
 			t.Errorf("%s: got %d %s", path, resp.StatusCode, body)

@@ -51,10 +51,9 @@ func stages(op v1alpha1.Operation) []stage {
 		all[0].Name = "noticed"
 	}
 	add("resumed", op.StartedAt != nil || external, op.StartedAt)
-	switch {
-	case op.Origin == v1alpha1.OriginDeletion:
+	if op.Origin == v1alpha1.OriginDeletion {
 		add("pruned", op.Phase == v1alpha1.OperationSucceeded, nil)
-	default:
+	} else {
 		add("started", op.Phase == v1alpha1.OperationSucceeded || final && !nothing && op.StartedAt != nil || sent && !final, nil)
 		add("suspended", sent, nil)
 		add("handled", final && sent && op.Abandoned == "" && !gone(op), nil)

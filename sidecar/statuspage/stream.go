@@ -100,18 +100,22 @@ func (p *Page) wait(r *http.Request, s stream, next <-chan struct{}, beats, look
 				return false, nil
 			}
 		case <-next:
-			rest := time.NewTimer(calm)
-			defer rest.Stop()
-			select {
-			case <-rest.C:
-				return false, nil
-			case <-r.Context().Done():
-				return true, nil
-			case <-p.ctx.Done():
-				return true, nil
-			}
+			return p.calmed(r), nil
 		}
 	}
+}
+
+// calmed lets what else changes come along, and returns true when nobody is there any more.
+func (p *Page) calmed(r *http.Request) (gone bool) {
+	rest := time.NewTimer(calm)
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+		return false
+	case <-r.Context().Done():
+	case <-p.ctx.Done():
+	}
+	return true
 }
 
 // stream writes Server-Sent Events.
