@@ -23,12 +23,12 @@ golangci-lint  := $(GO) tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
 
 # Modules whose go.mod and go.sum must say exactly what their packages import. Those of test/cluster/kube and
 # test/cluster/flux and fluxcli are not among them: they pin upstream mains, whose tests nobody here needs.
-tidy-modules := . test test/chart hack/tools hack/lint hack/mutate hack/chart
+tidy-modules := . test test/chart test/page hack/tools hack/lint hack/mutate hack/chart hack/image
 all-modules  := $(tidy-modules) test/cluster/kube test/cluster/flux test/cluster/fluxcli
 
 # The test module's packages that need no running world. They look at the whole checkout, and the go command remembers a
 # result only by what is in their own module; so nothing is remembered.
-test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/api$$' -e '/test/e2e$$' -e '/test/facts$$' -e '/test/sim$$')
+test-module-units = $$($(GO) -C test list ./... | grep -v -e '/test/cluster$$' -e '/test/api$$' -e '/test/e2e$$' -e '/test/facts$$' -e '/test/node' -e '/test/sim$$')
 
 .PHONY: help
 help: ## Print this help
@@ -68,12 +68,19 @@ test-unit: ## Tests that need no running world, the layer rule among them
 	@$(GO) -C test test $(race) -count=1 $(test-module-units)
 	@echo '== unit tests of hack/mutate'
 	@$(GO) -C hack/mutate test $(race) ./...
+	@echo '== unit tests of hack/image'
+	@$(GO) -C hack/image test $(race) -count=1 ./...
 	@echo '== the chart, with helm'"'"'s own library'
 	@$(GO) -C test/chart test -count=1 ./...
 	@echo '== the simulator: every effect and crash point, and seeded runs'
 	@$(GO) -C test test $(race) -count=1 -timeout 15m -v ./sim
 	@echo '== the simulator notices each of its guards that is taken out'
 	@$(GO) run ./hack/mutants -only 'simulated-*'
+
+.PHONY: test-page
+test-page: ## The status page in a real browser; needs Debian's chromium, or another named by HOLDFAST_CHROMIUM
+	@echo '== the status page, in a browser without a window'
+	@$(GO) -C test/page test $(race) -count=1 ./...
 
 .PHONY: test-e2e
 test-e2e: ## The kinds, the stories and the facts against the real kube-apiserver and real Flux (LABEL=… picks some, KEEP=1 leaves their folder)
@@ -85,7 +92,7 @@ test-e2e: ## The kinds, the stories and the facts against the real kube-apiserve
 	@$(GO) -C test tool ginkgo run $(race) --procs=2 --timeout=75m --label-filter="$$LABEL" --silence-skips --no-color ./e2e ./facts
 
 .PHONY: bench
-bench: ## Measure the held cycle, an edit's way to Git, operations at once, and a holder of 500: requests, memory, adoption
+bench: ## Measure the held cycle, an edit's way to Git, operations at once, pods made with the webhook, and a holder of 500: requests, memory, adoption
 	@echo '== benchmarks against a real control plane and real Flux'
 	@$(GO) -C test run ./bench
 
