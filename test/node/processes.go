@@ -59,7 +59,8 @@ func (n *Node) containerID(ctx context.Context, namespace, pod, container string
 
 // processesOf are the processes in a container's cgroup.
 func processesOf(id string) ([]int, error) {
-	entries, err := os.ReadDir("/proc")
+	const proc = "/proc"
+	entries, err := os.ReadDir(proc)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func processesOf(id string) ([]int, error) {
 		if err != nil {
 			continue
 		}
-		if content, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cgroup")); err == nil && strings.Contains(string(content), id) {
+		if content, err := os.ReadFile(filepath.Join(proc, e.Name(), "cgroup")); err == nil && strings.Contains(string(content), id) {
 			pids = append(pids, pid)
 		}
 	}

@@ -23,13 +23,11 @@ import (
 const socketBound = 60 * time.Second
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "init:", err)
-		os.Exit(1)
-	}
+	fmt.Fprintln(os.Stderr, "init:", run(os.Args[1:]))
+	os.Exit(1)
 }
 
-// run returns when it cannot go on; being told to stop ends the process at once.
+// run returns why it cannot go on; being told to stop ends the process at once.
 func run(args []string) error {
 	if len(args) != 1 || os.Getpid() != 1 {
 		return fmt.Errorf("usage: init plan-file, as the first process of a namespace")
