@@ -19,7 +19,7 @@ import (
 const (
 	imagePrefix = "holdfast.test/"
 
-	// PeerImage runs /peer, which takes `pause` and `get URL`.
+	// PeerImage runs /peer, which takes `pause` and `get URL [NAME]`.
 	PeerImage = imagePrefix + "peer:test"
 )
 

@@ -13,7 +13,9 @@ import (
 )
 
 const usage = `usage: peer pause        until it is told to end
-       peer get URL      print the status and the body of what is there; exit code 1 when nothing answers`
+       peer get URL [NAME]
+                         print the status and the body of what is there; exit code 1 when nothing answers. NAME is
+                         what the server is told that it was called, instead of the URL's host`
 
 func main() {
 	var err error
@@ -21,7 +23,9 @@ func main() {
 	case len(os.Args) == 2 && os.Args[1] == "pause":
 		pause()
 	case len(os.Args) == 3 && os.Args[1] == "get":
-		err = get(os.Args[2])
+		err = get(os.Args[2], "")
+	case len(os.Args) == 4 && os.Args[1] == "get":
+		err = get(os.Args[2], os.Args[3])
 	default:
 		err = fmt.Errorf("%s", usage)
 	}
@@ -38,9 +42,14 @@ func pause() {
 	<-told
 }
 
-// get prints what a server answers.
-func get(url string) error {
-	resp, err := (&http.Client{Timeout: 5 * time.Second}).Get(url)
+// get prints what a server answers who is called by that name; "": by the URL's.
+func get(url, name string) error {
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Host = name
+	resp, err := (&http.Client{Timeout: 5 * time.Second}).Do(req)
 	if err != nil {
 		return err
 	}

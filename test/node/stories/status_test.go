@@ -47,16 +47,16 @@ func visit(url string) (status int, kind, body string) {
 	return resp.StatusCode, resp.Header.Get("Content-Type"), string(content)
 }
 
-// peer is a pod in the namespace that can be told to get a URL; it goes with the story.
-func peer(ctx context.Context, namespace string) (get func(url string) (string, error)) {
+// peer is a pod in the namespace that can be told to get a URL, also under another name; it goes with the story.
+func peer(ctx context.Context, namespace string) (get func(url ...string) (string, error)) {
 	GinkgoHelper()
 	kubectl(ctx, "-n", namespace, "run", "peer", "--image="+node.PeerImage, "--restart=Never", "--", "pause")
 	DeferCleanup(func(ctx SpecContext) {
 		kubectl(ctx, "-n", namespace, "delete", "pod", "peer", "--grace-period=1")
 	}, NodeTimeout(podBound))
 	kubectl(ctx, "-n", namespace, "wait", "--for=condition=Ready", "pod/peer", "--timeout="+podBound.String())
-	return func(url string) (string, error) {
-		return world.Kubectl(ctx, cluster.Admin, "-n", namespace, "exec", "peer", "--", "/peer", "get", url)
+	return func(url ...string) (string, error) {
+		return world.Kubectl(ctx, cluster.Admin, append([]string{"-n", namespace, "exec", "peer", "--", "/peer", "get"}, url...)...)
 	}
 }
 
@@ -88,6 +88,9 @@ func statusStories() {
 			if path == "/" || path == "/status" {
 				Expect(said).NotTo(ContainSubstring("team-a"), path)
 			}
+			said, err = get(at+path, "localhost")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(said).To(HavePrefix(want), path+" by the name localhost")
 			if path == "/metrics" {
 				Expect(strings.Contains(said, "holdfast_holder_")).To(BeTrue(), "these are the holder's metrics")
 			}
