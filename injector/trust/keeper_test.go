@@ -103,9 +103,10 @@ func (c *cluster) call(k *Keeper) error {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(webhook.ClientConfig.CABundle)
 		near, far := net.Pipe()
-		answered := make(chan error, 1)
+		answered := make(chan struct{})
 		go func() {
-			answered <- tls.Server(far, &tls.Config{GetCertificate: k.GetCertificate}).HandshakeContext(c.t.Context())
+			defer close(answered)
+			_ = tls.Server(far, &tls.Config{GetCertificate: k.GetCertificate}).HandshakeContext(c.t.Context()) // the caller says what became of it
 		}()
 		now := func() time.Time { return c.now }
 		err := tls.Client(near, &tls.Config{RootCAs: roots, ServerName: host, Time: now}).HandshakeContext(c.t.Context())

@@ -41,6 +41,15 @@
 // compared with one such operation alone, of another of those triggers each round. How many could go on at once is not the
 // holder's to say: source-controller and kustomize-controller run as they come, with two and four workers.
 //
+// # Pods
+//
+// From when a pod of kustomize-controller is due until the API server has made it, in two namespaces of which one lets
+// holders in, so that the webhook is asked about its pods and about no others. First the API server is calibrated: how many
+// such pods a second it makes, half of them with the webhook, for clients that make one after the other. The comparison is at
+// half of that, because a full queue would hide everything else, and pods are due at that rate whether or not those before are made.
+// What counts is the ratio of the 99th percentiles: a webhook is noticed by the few that wait for it. Each pod that was asked
+// about must have its holder, or the part fails.
+//
 // # Many
 //
 // Kustomizations held by one holder, as many as -held says, and a tenth of them before. They are made while no holder runs,

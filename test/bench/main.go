@@ -15,12 +15,12 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 0, "rounds of each comparison; 0: 15 of a cycle with 1 object, 8 with 100, 20 of an edit, 8 of a crowd")
-	only := flag.String("only", "", "measure only this: edit, cycle, crowd or idle")
+	rounds := flag.Int("rounds", 0, "rounds of each comparison; 0: 15 of a cycle with 1 object, 8 with 100, 20 of an edit, 8 of a crowd, 6 of pods")
+	only := flag.String("only", "", "measure only this: edit, cycle, crowd, pods or idle")
 	held := flag.Int("held", 500, "Kustomizations that one holder holds; it is compared with a tenth of them")
 	atOnce := flag.Int("at-once", 20, "operations at once")
 	flag.Parse()
-	if !slices.Contains([]string{"", "edit", "cycle", "crowd", "idle"}, *only) || *rounds < 0 || *held < 20 || *atOnce < 2 || flag.NArg() > 0 {
+	if !slices.Contains([]string{"", "edit", "cycle", "crowd", "pods", "idle"}, *only) || *rounds < 0 || *held < 20 || *atOnce < 2 || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -61,7 +61,7 @@ func run(ctx context.Context, only string, b *bench) (err error) {
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"edit", b.edits}, {"cycle", b.cycles}, {"crowd", b.crowd}, {"idle", b.idle}} {
+	}{{"edit", b.edits}, {"cycle", b.cycles}, {"crowd", b.crowd}, {"pods", b.podCreations}, {"idle", b.idle}} {
 		if only != "" && only != part.name {
 			continue
 		}

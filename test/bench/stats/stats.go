@@ -1,4 +1,4 @@
-// Package stats sums up durations that were measured again and again: median, 95th percentile, ratio. It prints nothing
+// Package stats sums up durations that were measured again and again: median, 95th and 99th percentile, ratio. It prints nothing
 // and judges nothing but whether a ratio is within its goal.
 package stats
 
@@ -26,12 +26,18 @@ func (s Sample) Median() time.Duration {
 
 // P95 is the smallest measured value that at least 95 of 100 values do not exceed (nearest rank). Of fewer than 20 values
 // that is the largest.
-func (s Sample) P95() time.Duration {
+func (s Sample) P95() time.Duration { return s.percentile(0.95) }
+
+// P99 is the smallest measured value that at least 99 of 100 values do not exceed (nearest rank). Of fewer than 100 values
+// that is the largest.
+func (s Sample) P99() time.Duration { return s.percentile(0.99) }
+
+func (s Sample) percentile(share float64) time.Duration {
 	if len(s) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(s))
-	rank := int(math.Ceil(0.95 * float64(len(sorted))))
+	rank := int(math.Ceil(share * float64(len(sorted))))
 	return sorted[rank-1]
 }
 

@@ -58,6 +58,23 @@ func TestP95IsTheNearestRank(t *testing.T) {
 	}
 }
 
+func TestP99IsTheNearestRank(t *testing.T) {
+	for _, row := range []struct {
+		rule string
+		of   Sample
+		want time.Duration
+	}{
+		{"none of nothing", nil, 0},
+		{"the largest of few", ms(1, 9, 3), 9 * time.Millisecond},
+		{"the one below the largest of a hundred", upTo(100), 99 * time.Millisecond},
+		{"the third largest of two hundred", upTo(200), 198 * time.Millisecond},
+	} {
+		if got := row.of.P99(); got != row.want {
+			t.Errorf("%s: got %s, want %s", row.rule, got, row.want)
+		}
+	}
+}
+
 func TestASampleKeepsItsOrder(t *testing.T) {
 	s := ms(3, 1, 2)
 	s.Median()
