@@ -20,6 +20,7 @@ func rival(ctx context.Context, t *scene.Team, name string) *v1alpha1.FluxTrigge
 	GinkgoHelper()
 	f, g := part[*v1alpha1.FluxTrigger](t.Holdfast()), part[*v1alpha1.GitTarget](t.Holdfast())
 	f.Name, g.Name, g.Spec.Path, g.Spec.ApplyTriggerRef.Name = name, name, name, name
+	f.Spec.QuietPeriod = &metav1.Duration{Duration: time.Hour}
 	for _, o := range []client.Object{f, g} {
 		Expect(t.Client.Create(ctx, o)).To(Succeed())
 	}
