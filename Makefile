@@ -117,11 +117,13 @@ mutate: ## Change the operators of the cores one at a time; what no test notices
 	@$(GO) -C hack/mutate run . $(MUTATE)
 
 .PHONY: lint
-lint: ## golangci-lint on both modules (its first run compiles it, which takes minutes)
+lint: ## golangci-lint on the product and the test modules (its first run compiles it, which takes minutes)
 	@echo '== golangci-lint, the product'
 	@$(golangci-lint) run
-	@echo '== golangci-lint, the test module'
+	@echo '== golangci-lint, the test modules'
 	@cd test && $(golangci-lint) run --config ../.golangci.yml
+	@cd test/chart && $(golangci-lint) run --config ../../.golangci.yml
+	@cd test/page && $(golangci-lint) run --config ../../.golangci.yml
 
 # generated writes CRDs, deep copies and roles; $(1), $(2) and $(3) are the folders for each.
 generated = $(controller-gen) crd object paths=./api/... output:crd:dir=$(1) output:object:dir=$(2) && \
@@ -163,6 +165,8 @@ verify-source:
 	@$(GO) vet ./...
 	@$(GO) -C test vet ./...
 	@$(GO) -C test/chart vet ./...
+	@$(GO) -C test/page vet ./...
+	@$(GO) -C hack/image vet ./...
 
 .PHONY: build
 build: ## Build bin/holder, bin/injector, bin/gitmirror and bin/holdfast
