@@ -35,6 +35,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/gitmirror/controller"
 	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
 	"github.com/holdfast-gitops/holdfast/gitmirror/mirror"
+	"github.com/holdfast-gitops/holdfast/internal/stopping"
 	"github.com/holdfast-gitops/holdfast/internal/version"
 )
 
@@ -126,7 +127,7 @@ func run(ctx context.Context, config *rest.Config, s settings, log logr.Logger) 
 	if err := wire(mgr, s, facts, receiver, log); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	return mgr.Start(ctx)
+	return stopping.Within(ctx, stopBound+time.Second, mgr.Start)
 }
 
 // receive returns the audit receiver and where its facts are kept.

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/injector/missing"
 	"github.com/holdfast-gitops/holdfast/injector/trust"
 	"github.com/holdfast-gitops/holdfast/injector/webhook"
+	"github.com/holdfast-gitops/holdfast/internal/stopping"
 )
 
 // The Lease of the replica that looks for pods without a holder. A POST names nothing, so create cannot be limited.
@@ -94,7 +95,7 @@ func run(ctx context.Context, config *rest.Config, s settings, drain *webhook.Dr
 	if err := probes(mgr, server.StartedChecker(), ready, drain); err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	return stopping.Within(ctx, callsEnd+time.Second, mgr.Start)
 }
 
 // probes serve /healthz, and /readyz: whether calls would be answered, and are still wanted.

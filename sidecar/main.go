@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/holdfast-gitops/holdfast/internal/applier/flux"
+	"github.com/holdfast-gitops/holdfast/internal/stopping"
 	"github.com/holdfast-gitops/holdfast/internal/version"
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
 	"github.com/holdfast-gitops/holdfast/sidecar/leader"
@@ -32,7 +33,8 @@ import (
 // A stop is over within five seconds: passes get the first two to end, suspending what is resumed the rest.
 const (
 	passesEnd   = 2 * time.Second
-	suspendsEnd = 3 * time.Second
+	managerEnds = passesEnd + 500*time.Millisecond // when the manager is given up, which ends the passes itself
+	suspendsEnd = 2500 * time.Millisecond
 )
 
 func main() {
@@ -131,11 +133,11 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	if err := r.SetupWithManager(ctx, mgr, watcher.Changes()); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	ended := mgr.Start(ctx)
-	stopping, cancel := context.WithTimeout(logr.NewContext(context.Background(), ctrl.LoggerFrom(ctx)), suspendsEnd)
+	ended := stopping.Within(ctx, managerEnds, mgr.Start)
+	last, cancel := context.WithTimeout(logr.NewContext(context.Background(), ctrl.LoggerFrom(ctx)), suspendsEnd)
 	defer cancel()
-	stopped := errors.Join(ended, r.Stop(stopping), heartbeat.Release(stopping))
-	posts.Close(stopping) // no pass runs any more, so nothing is added
+	stopped := errors.Join(ended, r.Stop(last), heartbeat.Release(last))
+	posts.Close(last) // no pass runs any more, so nothing is added
 	return stopped
 }
 
