@@ -39,6 +39,7 @@ var accessYAML string
 type Options struct {
 	WithoutFlux bool      // Flux's kinds are there and its controllers are not, for tests that need no applier
 	ForNode     bool      // nodes may join and pods are scheduled; of Flux and of Holdfast nothing is there, not even kinds
+	Temp        string    // folder in which the world's is made; "": the temporary folder
 	Keep        bool      // leave the folder after Stop; KEEP=1 in the environment does the same
 	Out         io.Writer // progress for a person; nil: standard error
 
@@ -112,7 +113,7 @@ func Start(ctx context.Context, o Options) (*World, error) {
 
 // startOn is one try of Start, on ports of its own.
 func startOn(ctx context.Context, root string, bins binaries, o Options) (*World, error) {
-	dir, err := os.MkdirTemp("", "holdfast-world-")
+	dir, err := os.MkdirTemp(o.Temp, "holdfast-world-")
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (n *Node) prepare(ctx context.Context) (err error) {
 }
 
 func (n *Node) startWorld(ctx context.Context) (err error) {
-	n.World, err = cluster.Start(ctx, cluster.Options{ForNode: true, Keep: n.options.Keep, Out: n.options.Out})
+	n.World, err = cluster.Start(ctx, cluster.Options{ForNode: true, Temp: n.Dir, Keep: n.options.Keep, Out: n.options.Out})
 	return err
 }
 
