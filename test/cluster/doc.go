@@ -26,7 +26,7 @@
 // By hand: `go run ./cluster/cmd/cluster` prints a kubeconfig for each user and waits for Ctrl-C; with -build it only
 // fills the cache. HOLDFAST_CACHE moves the cache, KEEP=1 leaves a world's folder.
 //
-// There is no node: Deployments make ReplicaSets, no Pod runs. With Options.ForNode one may join, which package node does. What a program sends to the audit webhook before
-// gitmirror runs is lost after about four seconds, as in any cluster. On Linux nothing outlives the process that started
-// the world, even when that is killed; its folder in the temporary folder does.
+// There is no node: Deployments make ReplicaSets, no Pod runs. With Options.ForNode one may join, which package node does.
+// What a program sends to the audit webhook before gitmirror runs is lost after about four seconds, as in any cluster. On
+// Linux nothing outlives the process that started the world, even when that is killed; its folder does.
 package cluster
