@@ -47,8 +47,8 @@
 // holders in, so that the webhook is asked about its pods and about no others. First the API server is calibrated: how many
 // such pods a second it makes, half of them with the webhook, for clients that make one after the other. The comparison is at
 // half of that, because a full queue would hide everything else, and pods are due at that rate whether or not those before are made.
-// What counts is the ratio of the 99th percentiles: a webhook is noticed by the few that wait for it. Each pod that was asked
-// about must have its holder, or the part fails.
+// What counts is the ratio of the 99th percentiles: a webhook is noticed by the few that wait for it. How many pods came
+// without a holder is printed too: a webhook that takes longer than its five seconds is passed over.
 //
 // # Many
 //

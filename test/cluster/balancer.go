@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -23,8 +24,13 @@ type balancer struct {
 // backend is where connections are led and where is asked whether it is ready.
 type backend struct{ addr, readyURL string }
 
-// readyEvery is how often backends are asked; a Service learns no sooner from a readiness probe.
-const readyEvery = 200 * time.Millisecond
+const (
+	// readyEvery is how often backends are asked; a Service learns no sooner from a readiness probe.
+	readyEvery = 200 * time.Millisecond
+
+	// lateBound is how many answers in a row may come too late until a backend counts as not ready, as with kubelet.
+	lateBound = 3
+)
 
 // startBalancer listens on addr until close. Without a ready backend a connection is closed at once.
 func startBalancer(addr string, backends []backend) (*balancer, error) {
@@ -51,8 +57,15 @@ func (b *balancer) probe(ctx context.Context, i int) {
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	late := 0
 	for {
-		b.ready[i].Store(answersOK(ctx, client, b.backends[i].readyURL))
+		ok, err := answersOK(ctx, client, b.backends[i].readyURL)
+		if late++; !errors.Is(err, context.DeadlineExceeded) {
+			late = 0
+		}
+		if late == 0 || late >= lateBound {
+			b.ready[i].Store(ok)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -61,17 +74,18 @@ func (b *balancer) probe(ctx context.Context, i int) {
 	}
 }
 
-func answersOK(ctx context.Context, client *http.Client, url string) bool {
+// answersOK reports whether the answer is 200. An error says why there is no answer.
+func answersOK(ctx context.Context, client *http.Client, url string) (bool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return false
+		return false, err
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return false
+		return false, err
 	}
 	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return resp.StatusCode == http.StatusOK, nil
 }
 
 func (b *balancer) accept(ctx context.Context) {
