@@ -139,15 +139,17 @@ webhooks: [{name: inject.holdfast.dev, clientConfig: {caBundle: `+caBundle+`}}]
 		Expect(run(ctx, "get", "clusterrole,clusterrolebinding", "holdfast-uninstall", "--ignore-not-found")).To(BeEmpty(), "its rights are")
 
 		By("and does the second time")
+		job := func() string {
+			return run(ctx, "-n", cluster.HoldfastNamespace, "get", "job", "holdfast-uninstall", "--ignore-not-found", "-o", "jsonpath={.metadata.uid}")
+		}
+		first := job()
+		Expect(first).NotTo(BeEmpty(), "what it said can be read")
 		ended := make(chan error, 1)
 		go func() {
 			_, err := empty.Helm(ctx, cluster.Admin, "uninstall", "holdfast", "--namespace", cluster.HoldfastNamespace, "--timeout", "100s")
 			ended <- err
 		}()
-		Eventually(func() error {
-			_, err := empty.Kubectl(ctx, cluster.Admin, "-n", cluster.HoldfastNamespace, "get", "job", "holdfast-uninstall")
-			return err
-		}).WithTimeout(30 * time.Second).WithPolling(200 * time.Millisecond).Should(Succeed())
+		Eventually(job).WithTimeout(30*time.Second).WithPolling(200*time.Millisecond).ShouldNot(Or(BeEmpty(), Equal(first)), "another Job, for which the account is there")
 		kubeconfig := asServiceAccount(ctx, empty, cluster.HoldfastNamespace, "holdfast-uninstall")
 		said := strings.Fields(run(ctx, "-n", cluster.HoldfastNamespace, "get", "job", "holdfast-uninstall", "-o", "jsonpath={.spec.template.spec.containers[0].args[*]}"))
 		path, err := command()
