@@ -122,8 +122,6 @@ lint: ## golangci-lint on the product and the test modules (its first run compil
 	@$(golangci-lint) run
 	@echo '== golangci-lint, the test modules'
 	@cd test && $(golangci-lint) run --config ../.golangci.yml
-	@echo '== golangci-lint, the tests of the chart'
-	@cd test/chart && $(golangci-lint) run --config ../../.golangci.yml
 	@cd test/chart && $(golangci-lint) run --config ../../.golangci.yml
 	@cd test/page && $(golangci-lint) run --config ../../.golangci.yml
 
