@@ -18,13 +18,13 @@ import (
 
 // B5: API servers call webhooks in the order of their configurations' names, ours as holdfast-injector.
 var _ = Describe("Beside the injector of a service mesh", Label("install"), func() {
-	DescribeTable("a pod gets one holder, after the mesh's proxy, and keeps what the mesh gave it", func(ctx SpecContext, name string, askedAgain bool) {
+	DescribeTable("a pod gets one holder, after the mesh's proxy, and keeps what the mesh gave it", func(ctx SpecContext, name string) {
 		injecting(ctx)
 		mesh(ctx, name)
 		here := namespace(ctx, "install-"+name, nil)
 		before := reviews(ctx, "AlreadyInjected")
 		got := made(ctx, golden(ctx, "flux-install", here))
-		Expect(reviews(ctx, "AlreadyInjected") > before).To(Equal(askedAgain))
+		Expect(reviews(ctx, "AlreadyInjected")).To(BeNumerically(">", before), "the proxy's token came after ours, which is asked again then")
 		var names []string
 		for _, c := range got.Spec.InitContainers {
 			names = append(names, c.Name)
@@ -41,8 +41,8 @@ var _ = Describe("Beside the injector of a service mesh", Label("install"), func
 		Expect(itself(made(ctx, again))).To(Equal(itself(got)))
 		Expect(reviews(ctx, "AlreadyInjected")).To(BeNumerically(">", before))
 	},
-		Entry("that is called before ours", storyBound, "a-mesh", false),
-		Entry("that is called after ours, which then is asked again", storyBound, "z-mesh", true),
+		Entry("that is called before ours", storyBound, "a-mesh"),
+		Entry("that is called after ours", storyBound, "z-mesh"),
 	)
 })
 
