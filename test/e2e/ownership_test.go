@@ -140,8 +140,12 @@ var _ = Describe("A held Kustomization", Label("flux"), func() {
 			By(row.means)
 			row.do()
 			toldOf(ctx, t, v1alpha1.ReasonResumedElsewhere, row.names)
+			Expect(t.Await(ctx, "the suspend is handled", func(ctx context.Context) (bool, string, error) { // the trigger may not say yet that it was resumed
+				k, err := t.Kustomization(ctx)
+				token := k.Annotations["reconcile.fluxcd.io/requestedAt"]
+				return k.Spec.Suspend && token == k.Status.LastHandledReconcileAt, fmt.Sprint(k.Spec.Suspend, token, k.Status.LastHandledReconcileAt), err
+			})).To(Succeed())
 			Expect(t.AwaitHeld(ctx)).To(Succeed())
-			Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
 		}
 		ask(ctx, t, "r1", pushed(ctx, t, "debug"))
 		ends(ctx, t, "r1", v1alpha1.OperationSucceeded)
