@@ -11,6 +11,8 @@ export CGO_ENABLED := $(if $(RACE),1,0)
 GO       ?= go
 FUZZTIME ?= 20s
 LABEL    ?=
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+ARCH     ?=
 MUTATE   ?= sidecar/hold internal/binding
 
 race      := $(if $(RACE),-race)
@@ -91,6 +93,13 @@ test-e2e: ## The kinds, the stories and the facts against the real kube-apiserve
 	@echo '== stories, and facts about the real controllers; each of two processes has a world of its own'
 	@$(GO) -C test tool ginkgo run $(race) --procs=2 --timeout=75m --label-filter="$$LABEL" --silence-skips --no-color ./e2e ./facts
 
+.PHONY: test-node
+test-node: ## Stories with real pods on a real node; needs root, containerd and what it says is missing (REQUIRE_NODE=1: or fails)
+	@echo '== real Kubernetes and Flux, built from their modules unless they are cached'
+	@$(GO) -C test run ./cluster/cmd/cluster -build
+	@echo '== a node with containerd and kubelet, images made from the checkout, and the chart'
+	@$(GO) -C test test $(race) -count=1 -timeout 30m -v ./node/...
+
 .PHONY: bench
 bench: ## Measure the held cycle, an edit's way to Git, operations at once, pods made with the webhook, and a holder of 500: requests, memory, adoption
 	@echo '== benchmarks against a real control plane and real Flux'
@@ -167,6 +176,10 @@ verify-source:
 	@$(GO) -C test/chart vet ./...
 	@$(GO) -C test/page vet ./...
 	@$(GO) -C hack/image vet ./...
+
+.PHONY: image
+image: ## Make dist/holdfast-ARCH.tar, the image of all programs, and print its digest (VERSION=, ARCH=)
+	@$(GO) -C hack/image run . -version='$(VERSION)' -arch='$(ARCH)'
 
 .PHONY: build
 build: ## Build bin/holder, bin/injector, bin/gitmirror and bin/holdfast
