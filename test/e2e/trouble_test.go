@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,15 +52,7 @@ func stillTeam(ctx context.Context, name string) *scene.Team {
 // ask writes a request as gitmirror does.
 func ask(ctx context.Context, t *scene.Team, id, commit string) {
 	GinkgoHelper()
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "FluxTrigger",
-		"metadata": map[string]any{"namespace": t.Name, "name": "web"},
-		"status": map[string]any{"request": map[string]any{
-			"id": id, "reason": "Publish", "commit": commit, "revision": "main@sha1:" + commit,
-			"requestedAt": time.Now().UTC().Format(time.RFC3339),
-		}},
-	}}
-	Expect(t.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.MirrorFieldManager))).To(Succeed())
+	Expect(t.Ask(ctx, id, commit)).To(Succeed())
 }
 
 // fetched waits until the source holds the commit, which nobody asked to apply.

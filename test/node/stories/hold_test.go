@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -63,15 +62,7 @@ func pushedFiles(ctx context.Context, t *scene.Team, files map[string]string) st
 // ask writes a request as gitmirror does.
 func ask(ctx context.Context, t *scene.Team, id, commit string) {
 	GinkgoHelper()
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "FluxTrigger",
-		"metadata": map[string]any{"namespace": t.Name, "name": "web"},
-		"status": map[string]any{"request": map[string]any{
-			"id": id, "reason": "Publish", "commit": commit, "revision": "main@sha1:" + commit,
-			"requestedAt": time.Now().UTC().Format(time.RFC3339),
-		}},
-	}}
-	Expect(t.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.MirrorFieldManager))).To(Succeed())
+	Expect(t.Ask(ctx, id, commit)).To(Succeed())
 }
 
 // reaches waits until the operation of the request is as done says.
