@@ -1,12 +1,14 @@
 package hold
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
 const (
@@ -170,5 +172,14 @@ func TestAConditionThatStaysKeepsItsTransition(t *testing.T) {
 				t.Errorf("%s: %+v became %+v", name, was, c)
 			}
 		}
+	}
+}
+
+func TestNoCommitIsNamedOfWhatSomebodyElseBegan(t *testing.T) {
+	said := op(func(o *v1alpha1.Operation) { o.Message = "resumed by field manager flux (Update)" })
+	a := Decide(seen(suspended(t2), externalOp("field manager flux (Update)"), said))
+	ready := status.Get(a.Status.Conditions, v1alpha1.ConditionReady)
+	if ready.Reason != string(v1alpha1.ReasonOperationUnresolved) || !strings.HasPrefix(ready.Message, "resumed by") {
+		t.Errorf("%s: %s", ready.Reason, ready.Message)
 	}
 }

@@ -1,7 +1,6 @@
 package hold
 
 import (
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,7 +61,7 @@ func (s Seen) reportOn(op *v1alpha1.Operation) report {
 		r.held = claim{metav1.ConditionFalse, v1alpha1.ReasonSuspending, r.operation.Message}
 		r.progress = r.held.message
 	case following:
-		r.held = claim{metav1.ConditionTrue, v1alpha1.ReasonApplying, fmt.Sprintf("commit %s: %s", r.operation.Commit, r.operation.Message)}
+		r.held = claim{metav1.ConditionTrue, v1alpha1.ReasonApplying, sentence(*r.operation)}
 		r.progress = r.held.message
 	case no != nil:
 		r.held = claim{metav1.ConditionFalse, v1alpha1.ReasonNotConfigured, s.leftAs()}

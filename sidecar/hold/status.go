@@ -117,11 +117,11 @@ func (s Seen) ready(r report) claim {
 	case r.configured.status != metav1.ConditionTrue:
 		return r.configured
 	case r.operation != nil && r.operation.Phase == v1alpha1.OperationUnresolved:
-		return claim{metav1.ConditionFalse, v1alpha1.ReasonOperationUnresolved, "commit " + r.operation.Commit + ": " + r.operation.Message}
+		return claim{metav1.ConditionFalse, v1alpha1.ReasonOperationUnresolved, sentence(*r.operation)}
 	case r.held.status != metav1.ConditionTrue:
 		return r.held
 	case last != nil && last.Phase == v1alpha1.OperationFailed:
-		return claim{metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, "commit " + last.Commit + ": " + last.Message}
+		return claim{metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, sentence(*last)}
 	}
 	if !s.specApplied(r) {
 		return claim{metav1.ConditionFalse, v1alpha1.ReasonSpecNotApplied, fmt.Sprintf(
@@ -149,4 +149,12 @@ func (s Seen) source() *v1alpha1.TriggerSource {
 		URL:           publicURL(g),
 		Branch:        branch,
 	}
+}
+
+// sentence says how an operation is, and for which commit where it has one: what somebody else began has none.
+func sentence(op v1alpha1.Operation) string {
+	if op.Commit == "" {
+		return op.Message
+	}
+	return "commit " + op.Commit + ": " + op.Message
 }
