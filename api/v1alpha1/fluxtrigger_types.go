@@ -202,7 +202,8 @@ type Operation struct {
 	// Origin says where the operation comes from.
 	Origin OperationOrigin `json:"origin"`
 
-	// By is who resumed the Kustomization, as the field manager that wrote spec.suspend. Only of External operations.
+	// By is who else than the holder resumed the Kustomization, as the field manager that wrote spec.suspend: of an External
+	// operation whose it is, of any other who did so while it was under way, if anybody did, and last.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	By string `json:"by,omitempty"`
@@ -241,6 +242,11 @@ type Operation struct {
 	// where the spec became another while the operation was under way, so that nobody knows which one ran.
 	// +optional
 	SpecDigest string `json:"specDigest,omitempty"`
+
+	// Generation is the Kustomization's metadata.generation when the operation was recorded; while it is that, nobody has
+	// resumed it. Absent of operations that nobody recorded beforehand.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
 
 	// Controller is the process of kustomize-controller that led when the operation was last resumed or suspended, as its
 	// Lease names it; where there is no leader election, the Lease of the holder beside it.

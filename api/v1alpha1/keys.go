@@ -9,6 +9,10 @@ const (
 	// HeldByAnnotation on a Kustomization names who holds it: `<cluster UID>/<trigger UID>`.
 	HeldByAnnotation = "holdfast.dev/held-by"
 
+	// ResumedByAnnotation on a Kustomization names who resumed it, when the newest write of the holder is the suspend that took
+	// that back.
+	ResumedByAnnotation = "holdfast.dev/resumed-by"
+
 	// RequestedAtAnnotation on a trigger asks for an apply of what the branch holds, whenever its value changes.
 	RequestedAtAnnotation = "holdfast.dev/requestedAt"
 

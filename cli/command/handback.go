@@ -233,7 +233,7 @@ func (r *releaser) perform(ctx context.Context, p *progress, s release.Seen, act
 		err = client.IgnoreNotFound(r.client.Delete(ctx, s.Trigger, client.Preconditions{UID: &s.Trigger.UID}))
 	case release.Suspend:
 		token := "release-" + rand.Text()
-		if err = r.applier.Suspend(ctx, target(s.Kustomization), ownership.Holder(s.Kustomization), token); err == nil {
+		if err = r.applier.Suspend(ctx, target(s.Kustomization), applier.Hold{By: ownership.Holder(s.Kustomization), Token: token}); err == nil {
 			p.suspendedAt, p.token = s.Now, token
 		}
 	case release.Release:

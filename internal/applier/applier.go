@@ -21,11 +21,20 @@ type Target struct {
 	ResourceVersion string
 }
 
+// Hold is what a suspend writes.
+type Hold struct {
+	By    string // who holds from then on
+	Token string // of this suspend
+
+	// ResumedBy is whose resume this suspend takes back, in the same write, so that no crash loses the name; empty: nobody's.
+	ResumedBy string
+}
+
 // Applier holds and resumes. Every method is safe to repeat, and fails with ErrMoved when the target is not what was read.
 type Applier interface {
-	// Suspend makes heldBy the holder, keeps the applier from being deleted unnoticed, and suspends it; its controller records
-	// token once it has seen that.
-	Suspend(ctx context.Context, t Target, heldBy, token string) error
+	// Suspend makes h.By the holder, keeps the applier from being deleted unnoticed, and suspends it; its controller records
+	// h.Token once it has seen that.
+	Suspend(ctx context.Context, t Target, h Hold) error
 
 	// Resume lets the applier run; heldBy stays the holder, and what keeps it from being deleted stays.
 	Resume(ctx context.Context, t Target, heldBy, token string) error

@@ -14,11 +14,21 @@ import (
 
 // Holder returns the value of o's held-by annotation if a holder applied it, else nothing.
 func Holder(o metav1.Object) string {
-	by := o.GetAnnotations()[v1alpha1.HeldByAnnotation]
-	if by == "" || !applied(o, v1alpha1.HeldByAnnotation, func(f fieldSet) bool { return f.Metadata.Annotations["f:"+v1alpha1.HeldByAnnotation] != nil }) {
+	return annotation(o, v1alpha1.HeldByAnnotation)
+}
+
+// ResumedBy returns the value of o's resumed-by annotation if a holder applied it, else nothing.
+func ResumedBy(o metav1.Object) string {
+	return annotation(o, v1alpha1.ResumedByAnnotation)
+}
+
+// annotation returns the value of an annotation of o if a holder applied it, else nothing.
+func annotation(o metav1.Object, key string) string {
+	value := o.GetAnnotations()[key]
+	if value == "" || !applied(o, key, func(f fieldSet) bool { return f.Metadata.Annotations["f:"+key] != nil }) {
 		return ""
 	}
-	return by
+	return value
 }
 
 // Suspend says that spec.suspend of o has the value a holder applied last, and had no other since: another value by anybody

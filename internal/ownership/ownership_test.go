@@ -52,9 +52,12 @@ func TestWhatAHolderAppliedIsItsOwnAndNothingElse(t *testing.T) {
 		{"what cannot be read is nobody's", []metav1.ManagedFieldsEntry{entry("holdfast", apply, `f:{`), {Manager: "holdfast", Operation: apply}}, "", false, nil},
 	} {
 		t.Run(row.says, func(t *testing.T) {
-			o := &metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.HeldByAnnotation: "c/t"}, ManagedFields: row.fields}
+			o := &metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.HeldByAnnotation: "c/t", v1alpha1.ResumedByAnnotation: "you"}, ManagedFields: row.fields}
 			if got := Holder(o); got != row.holder {
 				t.Errorf("held by %q, want %q", got, row.holder)
+			}
+			if got := ResumedBy(o); got != "" {
+				t.Errorf("resumed by %q, which no holder said", got)
 			}
 			if got := Suspend(o); got != row.suspend {
 				t.Errorf("the suspend is a holder's: %t, want %t", got, row.suspend)
@@ -66,5 +69,17 @@ func TestWhatAHolderAppliedIsItsOwnAndNothingElse(t *testing.T) {
 				t.Errorf("others (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWhoWasTakenBackIsAHoldersWordAlone(t *testing.T) {
+	o := &metav1.ObjectMeta{
+		Annotations: map[string]string{v1alpha1.ResumedByAnnotation: "flux"},
+		ManagedFields: []metav1.ManagedFieldsEntry{
+			entry("holdfast", metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:annotations":{"f:holdfast.dev/resumed-by":{}}}}`),
+		},
+	}
+	if got := ResumedBy(o); got != "flux" {
+		t.Errorf("resumed by %q", got)
 	}
 }

@@ -29,7 +29,7 @@ func TestAHolderThatComesBackTooLateTakesWhatRanForNobodys(t *testing.T) {
 	s := resumed(t)
 	s.r.memory = memory{} // a crash
 	s.now = s.now.Add(2 * time.Minute)
-	s.wrote("suspended and told", "suspend", "event OperationUnfollowed", "status Settling")
+	s.wrote("suspended and told", "suspend guarded", "event OperationUnfollowed", "status Settling")
 	s.fluxWrites(succeeds)
 	s.fluxWrites(handlesToken)
 	s.wrote("and it does not count", "status Failed", "event ApplyFailed")
@@ -46,7 +46,7 @@ func TestAHolderThatComesBackInTimeFollowsOn(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	s.wrote("followed by now, so time does not count against it")
 	s.fluxWrites(starts)
-	s.wrote("and suspended when it starts", "suspend", "status Settling")
+	s.wrote("and suspended when it starts", "suspend guarded", "status Settling")
 }
 
 func TestAStopSuspendsAlsoWhatWasResumedAndNotWrittenDown(t *testing.T) {

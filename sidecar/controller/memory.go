@@ -2,6 +2,7 @@ package controller
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,7 +13,14 @@ import (
 type memory struct {
 	mu       sync.Mutex
 	followed map[types.UID]string // token of the operation this process follows, by trigger
+	waiting  map[types.UID]wait   // the newest token that is not handled, by trigger
 	claims   map[string]claim     // by namespace/name of a GitRepository
+}
+
+// wait is for a token to be handled.
+type wait struct {
+	token string
+	since time.Time
 }
 
 // claim keeps others from recording an operation on a source until the one that has it is seen in the API.
@@ -42,6 +50,23 @@ func (m *memory) follow(trigger types.UID, op *v1alpha1.Operation) {
 		return
 	}
 	m.followed[trigger] = op.Token
+}
+
+// waited returns for how long the trigger's applier has been seen with a token that is not handled; empty: it has none.
+func (m *memory) waited(trigger types.UID, token string, now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waiting == nil {
+		m.waiting = map[types.UID]wait{}
+	}
+	if token == "" {
+		delete(m.waiting, trigger)
+		return 0
+	}
+	if m.waiting[trigger].token != token {
+		m.waiting[trigger] = wait{token, now}
+	}
+	return now.Sub(m.waiting[trigger].since)
 }
 
 // take claims the source for trigger while it writes its record; false when another has it.

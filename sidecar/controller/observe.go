@@ -22,7 +22,8 @@ import (
 )
 
 // observe gathers what Decide may look at. The trigger and what it holds come from the API server where live, else from the
-// cache; what only says whether it may hold comes from the cache. A trigger nobody names, and which adopted nothing, makes it read nothing of Flux.
+// cache; what only says whether it may hold comes from the cache. For a trigger nobody names, and which holds nothing, the
+// API server is asked for nothing of Flux.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, live bool) (hold.Seen, error) {
 	read := client.Reader(r.Client)
 	if live {
@@ -39,11 +40,14 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, live
 		return s, err
 	}
 	s.Binding = binding.Judge(trigger, nil, candidates)
-	if s.Binding.Reason == v1alpha1.ReasonNotReferenced && hold.HoldsNothing(trigger) {
-		return s, nil
+	applier := types.NamespacedName(trigger.Spec.KustomizationRef)
+	if s.Binding.Reason == v1alpha1.ReasonNotReferenced {
+		cached := s
+		if cached.Kustomization, err = get(ctx, r.Client, applier, &kustomizev1.Kustomization{}); err != nil || hold.HoldsNothing(cached) {
+			return s, err
+		}
 	}
-	s.Kustomization, err = get(ctx, read, types.NamespacedName(trigger.Spec.KustomizationRef), &kustomizev1.Kustomization{})
-	if err != nil {
+	if s.Kustomization, err = get(ctx, read, applier, &kustomizev1.Kustomization{}); err != nil {
 		return s, err
 	}
 	// Who handled the suspend is known only from a Lease that is read after it was. While it cannot be read nobody is known to
@@ -55,6 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, live
 			known = false
 		}
 	}
+	s.Waited = r.memory.waited(trigger.UID, hold.Unhandled(s.Kustomization), s.Now)
 	s.Controller = r.controller(s.Kustomization)
 	if !known {
 		s.Controller.Leader, s.Controller.LedFor = "", 0

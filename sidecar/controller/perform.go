@@ -28,7 +28,7 @@ func (r *Reconciler) perform(ctx context.Context, s hold.Seen, a hold.Action) er
 	case hold.RemoveFinalizer:
 		return r.finalizer(ctx, s.Trigger, controllerutil.RemoveFinalizer)
 	case hold.Suspend:
-		return r.Applier.Suspend(ctx, target(s.Kustomization, a), cmp.Or(a.HeldBy, s.HeldBy()), a.Token)
+		return r.Applier.Suspend(ctx, target(s.Kustomization, a), applier.Hold{By: cmp.Or(a.HeldBy, s.HeldBy()), Token: a.Token, ResumedBy: a.ResumedBy})
 	case hold.Resume:
 		return r.Applier.Resume(ctx, target(s.Kustomization, a), s.HeldBy(), a.Token)
 	case hold.Release:

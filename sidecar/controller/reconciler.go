@@ -20,6 +20,10 @@ import (
 // maxPasses bounds how often one call decides again because the world moved under it.
 const maxPasses = 8
 
+// blindAfter is after how many passes a suspend is sent whatever the Kustomization has become since it was read. Until then
+// one that was overtaken is refused, and what overtook it is read: a resume that nobody saw could not be laid to anybody.
+const blindAfter = 5
+
 // errStillMoving makes a trigger that moved in every pass wait as long as any other failure: what looks like a move may be
 // a write the server will never take.
 var errStillMoving = errors.New("every write found its object changed; trying again later")
@@ -86,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	var moved error
 	var seen hold.Seen
 	var act hold.Action
-	for range maxPasses {
+	for pass := range maxPasses {
 		var err error
 		if seen, err = r.observe(ctx, req.NamespacedName, live); err != nil {
 			return ctrl.Result{}, err
@@ -103,6 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if act.Verb == hold.Resume {
 			r.follow(seen, act) // from here on somebody must suspend it, also when the status is not written
 		}
+		act.Guarded = act.Guarded || act.Verb == hold.Suspend && pass < blindAfter
 		err = r.perform(ctx, seen, act)
 		if err != nil && !isMoved(err) {
 			return ctrl.Result{}, errors.Join(err, r.denied(ctx, seen, act, err))
@@ -131,17 +136,22 @@ func (r *Reconciler) follow(s hold.Seen, a hold.Action) {
 	}
 }
 
-// denied says in the status, and does, what follows from an effect the server refused. The caller tries again later.
+// denied says in the status, and does, what follows from an effect the server refused; what follows may be refused as well.
+// The caller tries again later.
 func (r *Reconciler) denied(ctx context.Context, s hold.Seen, a hold.Action, why error) error {
-	refused := apierrors.IsForbidden(why) || apierrors.IsInvalid(why) // by the role, or by an admission policy
-	then := hold.Denied(s, a, why.Error(), refused)
-	if !writes(s, then) {
-		return nil
+	var err error
+	for range 2 {
+		refused := apierrors.IsForbidden(why) || apierrors.IsInvalid(why) // by the role, or by an admission policy
+		a = hold.Denied(s, a, why.Error(), refused)
+		if !writes(s, a) {
+			return err
+		}
+		if err = r.perform(ctx, s, a); err == nil {
+			return r.report(ctx, s, a)
+		}
+		why = err
 	}
-	if err := r.perform(ctx, s, then); err != nil {
-		return err
-	}
-	return r.report(ctx, s, then)
+	return err
 }
 
 // writes says that the action changes anything.

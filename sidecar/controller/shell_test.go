@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestOneOperationWritesInThisOrder(t *testing.T) {
 	s.request("r1")
 	s.wrote("recorded, then resumed, then said", "status Requested", "resume guarded", "status Running")
 	s.fluxWrites(starts)
-	s.wrote("suspended as soon as it started", "suspend", "status Settling")
+	s.wrote("suspended as soon as it started", "suspend guarded", "status Settling")
 	s.fluxWrites(succeeds)
 	if len(s.pass()) != 0 {
 		t.Error("judged before the suspend was handled")
@@ -141,7 +142,7 @@ func TestNothingEndsWhileWhoLeadsIsNotKnown(t *testing.T) {
 	s.request("r1")
 	s.pass()
 	s.fluxWrites(starts)
-	s.wrote("suspended all the same", "suspend", "status Settling")
+	s.wrote("suspended all the same", "suspend guarded", "status Settling")
 	s.fluxWrites(succeeds)
 	s.fluxWrites(handlesToken)
 	s.pass()
@@ -162,7 +163,7 @@ func TestAResumeBySomebodyIsTakenBackOnce(t *testing.T) { // B13
 	if err := s.store.Update(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	s.wrote("suspended again", "suspend", "event ResumedElsewhere", "status Unresolved")
+	s.wrote("suspended again", "suspend guarded", "event ResumedElsewhere", "status Unresolved")
 	s.fluxWrites(handlesToken)
 	s.wrote("held again, and told once", "status")
 	var events eventsv1.EventList
@@ -188,7 +189,7 @@ func TestASourceRefThatNamesNothingThatCanBeStopsNoSuspend(t *testing.T) { // B1
 		if err := s.store.Update(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
-		s.wrote("suspended again", "suspend", "event ResumedElsewhere", "status Unresolved")
+		s.wrote("suspended again", "suspend guarded", "event ResumedElsewhere", "status Unresolved")
 		if op := s.trigger().Status.Operation; len(op.SourceRef) > 317 {
 			t.Errorf("the record names a source of %d bytes", len(op.SourceRef))
 		}
@@ -240,7 +241,7 @@ func TestAnOperationIsFollowedWhateverBecameOfTheTrigger(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fluxWrites(starts)
-	s.wrote("suspended", "suspend", "status Settling")
+	s.wrote("suspended", "suspend guarded", "status Settling")
 	s.fluxWrites(succeeds)
 	s.fluxWrites(handlesToken)
 	s.wrote("judged", "status Succeeded", "event Applied")
@@ -288,9 +289,28 @@ func TestAStopSuspendsWhatIsResumedOnce(t *testing.T) {
 		t.Error(diff)
 	}
 	// The next process finds the record, sends a suspend it can name, and judges.
-	s.wrote("followed", "suspend", "status Settling")
+	s.wrote("followed", "suspend guarded", "status Settling")
 	s.fluxWrites(handlesToken)
 	s.wrote("judged", "status Failed", "event ApplyFailed")
+}
+
+func TestASuspendNobodyHandlesIsSentAnew(t *testing.T) {
+	s := newStage(t)
+	s.pass()
+	s.wrote("suspended", "suspend guarded", "status")
+	s.wrote("waited for")
+	first := s.kustomization().Annotations[meta.ReconcileRequestAnnotation]
+	s.now = s.now.Add(5*time.Minute - time.Second)
+	s.wrote("waited for")
+	s.now = s.now.Add(time.Second)
+	s.wrote("sent anew", "suspend guarded")
+	if again := s.kustomization().Annotations[meta.ReconcileRequestAnnotation]; again == first {
+		t.Errorf("with the token %q again", again)
+	}
+	s.now = s.now.Add(time.Minute)
+	s.wrote("and waited for")
+	s.fluxWrites(handlesToken)
+	s.wrote("held", "status")
 }
 
 func TestAReleaseLeavesNothingBehind(t *testing.T) {
@@ -325,6 +345,24 @@ func TestACacheThatLagsStartsNoSecondOperation(t *testing.T) {
 	}
 	if w := s.pass(); len(w) != 0 {
 		t.Errorf("wrote %v on what the cache still says", w)
+	}
+}
+
+func TestASuspendThatIsOvertakenReadsAgainAndAfterAWhileGoesBlind(t *testing.T) { // B13
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	s.pass()
+	s.fluxWrites(starts)
+	s.before = func(write string) error { // kustomize-controller writes its status all the time
+		if strings.HasPrefix(write, "suspend") {
+			s.fluxWrites(func(k *kustomizev1.Kustomization) { k.Status.ObservedGeneration++ })
+		}
+		return nil
+	}
+	w := s.pass()
+	if n := len(w) - 2; n < 2 || n >= blindAfter || slices.Index(w, "suspend") != n || w[n+1] != "status Settling" {
+		t.Errorf("wrote %v", w)
 	}
 }
 

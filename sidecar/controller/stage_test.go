@@ -198,8 +198,8 @@ func (s *stage) recording() client.Client {
 // the Go type always carries for one that was applied, and empties spec.sourceRef.
 type stageApplier stage
 
-func (a *stageApplier) Suspend(ctx context.Context, t applier.Target, heldBy, token string) error {
-	return a.write(ctx, "suspend", t, true, map[string]string{v1alpha1.HeldByAnnotation: heldBy, meta.ReconcileRequestAnnotation: token})
+func (a *stageApplier) Suspend(ctx context.Context, t applier.Target, h applier.Hold) error {
+	return a.write(ctx, "suspend", t, true, map[string]string{v1alpha1.HeldByAnnotation: h.By, meta.ReconcileRequestAnnotation: h.Token})
 }
 
 func (a *stageApplier) Resume(ctx context.Context, t applier.Target, heldBy, token string) error {

@@ -44,7 +44,7 @@ func (r *Reconciler) stopOne(ctx context.Context, trigger *v1alpha1.FluxTrigger)
 	}
 	s := hold.Seen{ClusterUID: r.ClusterUID, Trigger: trigger}
 	token := r.NewToken()
-	err = r.Applier.Suspend(ctx, target(k, hold.Action{}), s.HeldBy(), token)
+	err = r.Applier.Suspend(ctx, target(k, hold.Action{}), applier.Hold{By: s.HeldBy(), Token: token})
 	if errors.Is(err, applier.ErrMoved) {
 		return nil // gone since, or another object: nothing of ours is resumed
 	}

@@ -55,12 +55,15 @@ type Action struct {
 	// HeldBy is who holds from a Suspend on, as the held-by annotation says it; empty: this trigger.
 	HeldBy string
 
+	// ResumedBy is whose resume a Suspend takes back, as the annotation says it; empty: nobody's.
+	ResumedBy string
+
 	// Token is the requestedAt value that Suspend, Fetch, Freeze and Resume write.
 	Token string
 
 	// Guarded: the object must still have the resourceVersion that was read; otherwise read and decide again. The uid is
-	// always guarded. A suspend that ends something resumed is not guarded, because nothing may delay it. What gives up is: one
-	// that arrives late, after its sender was killed, must not undo what came since.
+	// always guarded. A suspend that ends something resumed need not be, because nothing may delay it for long. What gives up
+	// must: one that arrives late, after its sender was killed, must not undo what came since.
 	Guarded bool
 
 	// Reason says why, as log value and metric label.

@@ -166,9 +166,11 @@ func TestATriggerHoldsNothing(t *testing.T) {
 		{"not after its finalizer was put", finalizer, false},
 		{"not with an operation in flight, whoever took the finalizer away", operation("Running"), false},
 		{"not while its status speaks of an applier", says(v1alpha1.ReasonSuspending), false},
+		{"not while the Kustomization says that it is held by it, whoever took the rest away", all(says(v1alpha1.ReasonNotReferenced), heldBy(cluster+"/trigger-uid")), false},
+		{"also while the Kustomization is held by another", all(says(v1alpha1.ReasonNotReferenced), heldBy("cluster/another")), true},
 		{"not by its word alone that nobody names it", all(says(v1alpha1.ReasonNotReferenced), finalizer), false},
 	} {
-		if got := HoldsNothing(seen(tt.seen).Trigger); got != tt.want {
+		if got := HoldsNothing(seen(tt.seen)); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
 	}
@@ -204,6 +206,12 @@ func TestWhatPeopleReadSaysWhatItWasAbout(t *testing.T) {
 	if m := Decide(seen(settled, op(func(o *v1alpha1.Operation) { o.Reason = "" }))).Event.Message; !strings.Contains(m, "("+string(v1alpha1.OriginRequest)+")") {
 		t.Errorf("%q does not say who asked for it", m)
 	}
+	if m := Decide(seen(settled, op(func(o *v1alpha1.Operation) { o.By = "flux" }))).Event.Message; !strings.Contains(m, "flux resumed it meanwhile") {
+		t.Errorf("%q does not say who else resumed it", m)
+	}
+	if act := Decide(seen(held, tookBack("lost", "flux"), handled("lost"), ran)); act.Status.Operation.By != "flux" || !strings.Contains(act.Event.Message, "resumed by flux") {
+		t.Errorf("a run whose resume was taken back by a holder that was killed is laid to %q: %+v", act.Status.Operation.By, act.Event)
+	}
 	theirs := all(held, externalOp("x"), suspended(t2), handled(t2))
 	for _, tt := range []struct {
 		seen edit
@@ -211,6 +219,7 @@ func TestWhatPeopleReadSaysWhatItWasAbout(t *testing.T) {
 	}{
 		{ready("False", "BuildFailed"), "Ready says: False, BuildFailed"},
 		{func(s *Seen) { s.Kustomization.Status.Conditions = nil }, "Ready says: nothing"},
+		{all(ran, applied("")), "did not write down what it applied"},
 	} {
 		if m := Decide(seen(theirs, tt.seen)).Status.History[0].Message; !strings.Contains(m, tt.says) {
 			t.Errorf("%q does not say %q", m, tt.says)

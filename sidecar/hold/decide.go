@@ -61,7 +61,7 @@ func Decide(s Seen) Action {
 	case !s.suspendedByUs(), s.overwritten():
 		return s.takeHold()
 	case !s.held():
-		return Action{Reason: v1alpha1.ReasonSuspending, Status: s.status(s.report())}
+		return s.awaitHold()
 	case s.wasHeld() && traces(s.Trigger.Status.AtRest.Baseline, s.Kustomization):
 		return s.unrecorded()
 	}
@@ -119,6 +119,15 @@ func (s Seen) takeHold() Action {
 		Reason:  v1alpha1.ReasonSuspending,
 		Status:  s.status(s.report()),
 	}
+}
+
+// awaitHold waits for kustomize-controller to handle the suspend. One that is not handled for long is sent anew: it may have
+// been, and the token written over by a controller that led before and was late.
+func (s Seen) awaitHold() Action {
+	if s.Waited >= resolveDeadline {
+		return s.takeHold()
+	}
+	return Action{Reason: v1alpha1.ReasonSuspending, Status: s.status(s.report()), Recheck: resolveDeadline - s.Waited}
 }
 
 // applier returns namespace and name of the Kustomization.

@@ -28,7 +28,7 @@ func TestAPersonsWord(t *testing.T) {
 			token := fetchPrefix + o.manualID("a")
 			source(token, token)(s)
 		}), "Fetch holdfast-fetch-" + seen().manualID("a") + " guarded | Ready=True/Succeeded Held=True/Suspended"},
-		{"waits while nothing is held", seen(suspended("x"), annotated("a")), "Wait | Ready=False/Suspending Held=False/Suspending"},
+		{"waits while nothing is held", seen(suspended("x"), annotated("a")), "Wait 5m0s | Ready=False/Suspending Held=False/Suspending"},
 		{"fails when the fetch fails", seen(held, annotated("a"), fetchedFor("a"), func(s *Seen) {
 			s.GitRepository.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "GitOperationFailed"}}
 		}), "Wait event ApplyRequestFailed | " + atRest + " | manual RequestFailed"},
@@ -62,6 +62,12 @@ func TestOneOperationAtATimeUsesASource(t *testing.T) {
 	}
 }
 
+// refusedOp is an operation the server would not let the holder resume.
+func refusedOp(o *v1alpha1.Operation) { o.Abandoned, o.Message = v1alpha1.ReasonForbidden, "why not" }
+
+// unresumed is a Kustomization whose spec is what it was at the record.
+func unresumed(s *Seen) { s.Trigger.Status.Operation.Generation = s.Kustomization.Generation }
+
 func TestAWithdrawnRecordWasNeverResumed(t *testing.T) {
 	// settled is a record that was suspended anew before anything was known to be resumed.
 	settled := all(held, suspended(t2), operation("Settling"), op(func(o *v1alpha1.Operation) { o.StartedAt = nil }), handled(t2))
@@ -74,6 +80,10 @@ func TestAWithdrawnRecordWasNeverResumed(t *testing.T) {
 		{"it took too long", seen(settled, later(5*time.Minute)), "Wait | " + atRest + " | answer r1 RequestFailed"},
 		{"the operation before it comes back", seen(held, finished("Failed"), settled, artifact(c2)), "Wait | Ready=False/ApplyFailed Held=True/Suspended | Request Failed | answer r1 Stale"},
 		{"what left a trace is judged, whatever else is so (a lost resume landed)", seen(settled, ran, artifact(c2)), "Wait event Applied | " + atRest + " | Request Succeeded holdfast-t2 | answer r1 Succeeded"},
+		{"the server would not have it resumed", seen(settled, op(refusedOp)), "Wait | " + atRest + " | answer r1 RequestFailed"},
+		{"but one of the resumes it took before ran (a lost answer)", seen(settled, op(refusedOp), ran), "Wait event Applied | " + atRest + " | Request Succeeded holdfast-t2 | answer r1 Succeeded"},
+		{"a trace of before the record is none, while nobody can have resumed it", seen(settled, ran, unresumed), "Wait | " + atRest + " | answer r1 RequestFailed"},
+		{"nor does one keep it from being resumed: the baseline is taken anew", seen(held, operation("Requested"), ran, unresumed), "Wait again | Ready=True/Succeeded Held=True/Applying | Request Requested"},
 		{"what was resumed is judged, though nothing ran", seen(held, suspended(t2), operation("Settling"), handled(t2)), "Wait event ApplyFailed | Ready=False/ApplyFailed Held=True/Suspended | Request Failed holdfast-t2 | answer r1 Failed"},
 		{"a record waits five minutes for a token of somebody's", seen(held, operation("Requested"), requestedAt("by-hand"), later(4*time.Minute)), "Wait 1m0s | Ready=True/Succeeded Held=True/Applying | Request Requested"},
 		{"and is withdrawn then, rather than resumed long after it was asked for", seen(held, operation("Requested"), requestedAt("by-hand"), later(5*time.Minute)), "Suspend fresh | Ready=True/Succeeded Held=True/Applying | Request Settling fresh"},

@@ -52,6 +52,7 @@ func TestAfterALeaderChangeTheOldProcessIsWaitedOut(t *testing.T) {
 		{"handled by that process, of which a holder that restarted knows little", seen(settled, leader("old", 0)), "Wait event Applied | " + atRest + " | Request Succeeded holdfast-t2 | answer r1 Succeeded"},
 		{"handled by another while the old one may believe that it leads", seen(settled, leader("new", 10*time.Second)), is("Wait 25s", "holdfast-t2")},
 		{"out, so a fresh suspend is sent", seen(settled, leader("new", 35*time.Second)), is("Suspend fresh", "fresh")},
+		{"and nobody is named twice whom the one before took back", seen(settled, tookBack(t2, "flux"), handled(t2), leader("new", 35*time.Second)), is("Suspend fresh", "fresh")},
 		{"which the new one handles", seen(settled, by("new"), leader("new", 36*time.Second)), "Wait event Applied | " + atRest + " | Request Succeeded holdfast-t2 | answer r1 Succeeded"},
 		{"not handled, or no longer: the old one wrote the token it began with over the one that was", seen(settled, handled(t1), leader("new", time.Hour)), is("Suspend fresh", "fresh")},
 		{"not handled yet, and the old one may still write", seen(settled, handled("x"), leader("new", time.Second)), is("Wait 5m0s", "holdfast-t2")},

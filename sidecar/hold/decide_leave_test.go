@@ -88,6 +88,10 @@ func TestWhatFollowsWhenAnEffectIsRefused(t *testing.T) {
 	denied := func(verb Verb, forbidden bool, edits ...edit) Action {
 		return Denied(seen(edits...), Action{Verb: verb}, "why not", forbidden)
 	}
+	twice := func(edits ...edit) Action {
+		s := seen(edits...)
+		return Denied(s, Denied(s, Action{Verb: Resume}, "why not", true), "nor that", true)
+	}
 	const forbidden = "Ready=False/Forbidden Held="
 	for _, tt := range []struct {
 		name string
@@ -101,9 +105,11 @@ func TestWhatFollowsWhenAnEffectIsRefused(t *testing.T) {
 		{"a fetch answers the request", denied(Fetch, true, held, request("r1", c2)), "Wait | " + forbidden + "True/Suspended | answer r1 RequestFailed"},
 		{"a freeze answers nothing yet", denied(Freeze, true, held, frozenOp("Requested")), "Wait | " + forbidden + "True/Applying | Request Requested"},
 		{"a thaw leaves the operation in flight", denied(Thaw, true, held, frozenOp("Settling"), frozen(true)), "Wait | " + forbidden + "True/Applying | Request Settling holdfast-t2"},
-		{"a resume leaves no record behind", denied(Resume, true, held, operation("Requested")), "Wait | " + atRest + " | answer r1 RequestFailed"},
-		{"a resume puts back what its record displaced", denied(Resume, true, held, finished("Failed"), operation("Requested")), "Wait | Ready=False/ApplyFailed Held=True/Suspended | Request Failed | answer r1 RequestFailed"},
-		{"a resume with a frozen source lets that go first", denied(Resume, true, held, frozenOp("Requested"), frozen(true)), "Suspend fresh | " + applying + " | Request Settling fresh"},
+		{"a resume is suspended anew, for an earlier one may land yet", denied(Resume, true, held, operation("Requested")), "Suspend fresh | " + applying + " | Request Settling fresh Forbidden"},
+		{"a resume with a frozen source as well", denied(Resume, true, held, frozenOp("Requested"), frozen(true)), "Suspend fresh | " + applying + " | Request Settling fresh Forbidden"},
+		{"when that is refused too, no record is left behind", twice(held, operation("Requested")), "Wait | " + atRest + " | answer r1 RequestFailed"},
+		{"and what the record displaced comes back", twice(held, finished("Failed"), operation("Requested")), "Wait | Ready=False/ApplyFailed Held=True/Suspended | Request Failed | answer r1 RequestFailed"},
+		{"a frozen source has to be let go all the same", twice(held, frozenOp("Requested"), frozen(true)), "Wait | " + forbidden + "True/Applying | Request Requested"},
 		{"a resume to prune is tried again", denied(Resume, true, held, kDeleting(ours), deletionOp("Requested")), "Wait | " + forbidden + "True/Applying | Deletion Requested"},
 		{"a release", denied(Release, true, held, deleting), "Wait | " + forbidden + "False/Releasing"},
 		{"a release, until its time is up", denied(Release, true, held, leavingFor(10*time.Minute)), "RemoveFinalizer event ReleaseFailed"},

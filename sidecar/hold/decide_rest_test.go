@@ -28,7 +28,7 @@ func TestTheWholeHoldIsKeptUp(t *testing.T) {
 		{"one that goes and that nobody keeps is as good as gone", seen(held, kDeleting(fluxs)), "Wait 1m0s | Ready=False/ApplierNotFound Held=False/NotConfigured"},
 		{"a person's suspend while held changes nothing", seen(held, func(s *Seen) { s.Kustomization.Spec.Suspend = true }), "Wait | " + atRest},
 		{"a suspend that was handled, and whose token a late controller wrote an older one over, is sent anew", seen(held, ended, requestedAt(t2), handled(t1)), suspends + " | Request Succeeded holdfast-t2 | answer r0 Succeeded"},
-		{"once: the new one may take its time", seen(held, ended, requestedAt("fresh"), handled(t1)), "Wait | Ready=False/Suspending Held=False/Suspending | Request Succeeded holdfast-t2 | answer r0 Succeeded"},
+		{"once: the new one may take its time", seen(held, ended, requestedAt("fresh"), handled(t1)), "Wait 5m0s | Ready=False/Suspending Held=False/Suspending | Request Succeeded holdfast-t2 | answer r0 Succeeded"},
 		{"a finalizer wiped while an operation settles does not delay its end", seen(suspended(t2), operation("Settling"), handled(t2), ran, wiped), "Wait event Applied | Ready=False/Suspending Held=False/Suspending | Request Succeeded holdfast-t2 | answer r1 Succeeded"},
 	})
 }

@@ -92,7 +92,8 @@ func TestTheLineForOneKustomization(t *testing.T) {
 		{"who does not hold any more leaves a resume to who does", seen(held, heldBy(other), beside(finalizer), resumedBy("flux"), func(s *Seen) {
 			owners(s, "flux", "Update", "holdfast", "Apply")
 		}), "Wait 1m0s | Ready=False/HeldByAnotherTrigger Held=False/NotConfigured"},
-		{"who never began hands nothing of another's back", seen(suspended("x"), handled("x"), heldBy(""), deleting, func(s *Seen) { s.Trigger.Finalizers = nil }), "Wait"},
+		{"who never began hands nothing of another's back", seen(suspended("x"), handled("x"), heldBy(""), beside(finalizer), deleting, func(s *Seen) { s.Trigger.Finalizers = nil }), "Wait"},
+		{"what no other can have left is handed back, though every mark of this one's was wiped", seen(suspended("x"), handled("x"), heldBy(""), deleting, func(s *Seen) { s.Trigger.Finalizers = nil }), "Release guarded again event Released | Ready=False/Releasing Held=False/Releasing"},
 	})
 }
 

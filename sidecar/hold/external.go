@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -8,32 +9,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
 // external suspends a Kustomization that somebody else resumed, and records what they did as an operation of theirs. The
 // suspend goes first: a record makes nothing safe that is already running. What it applied is known once it is handled.
 func (s Seen) external() Action {
-	op := s.theirs(resumer(s.Kustomization))
+	by := resumer(s.Kustomization)
+	op := s.theirs(by)
 	op.SuspendToken = s.FreshToken
 	op.Phase = v1alpha1.OperationUnresolved
 	op.Message = "resumed by " + op.By + "; suspended, and waiting for kustomize-controller to end what it began and handle that"
 	return Action{
-		Verb:   Suspend,
-		Token:  s.FreshToken,
-		Reason: v1alpha1.ReasonResumedElsewhere,
-		Status: s.status(s.reportOn(&op)),
-		Event:  s.takenBack(),
+		Verb:      Suspend,
+		Token:     s.FreshToken,
+		ResumedBy: op.By,
+		Reason:    v1alpha1.ReasonResumedElsewhere,
+		Status:    s.status(s.reportOn(&op)),
+		Event:     s.takenBack(by),
 	}
 }
 
-// unrecorded records a run that left its trace on a Kustomization that nobody was ever seen to resume.
+// unrecorded records a run that left its trace on a Kustomization that nobody was ever seen to resume, or that a holder
+// suspended again and was killed before it could record who had.
 func (s Seen) unrecorded() Action {
-	op := s.theirs("somebody who suspended it again before it was seen")
+	op := s.theirs(cmp.Or(ownership.ResumedBy(s.Kustomization), "somebody who suspended it again before it was seen"))
 	act := s.finish(op)
 	act.Event = &Event{
 		Warning: true,
 		Reason:  v1alpha1.ReasonResumedElsewhere,
-		Message: fmt.Sprintf("Kustomization %s applied %s while it was held, on nobody's request; it is suspended", s.applier(), s.Kustomization.Status.LastAppliedRevision),
+		Message: fmt.Sprintf("Kustomization %s applied %s while it was held, on nobody's request, resumed by %s; it is suspended",
+			s.applier(), s.Kustomization.Status.LastAppliedRevision, op.By),
 	}
 	return act
 }
@@ -42,7 +48,7 @@ func (s Seen) unrecorded() Action {
 func (s Seen) theirs(by string) v1alpha1.Operation {
 	op := v1alpha1.Operation{
 		Origin:      v1alpha1.OriginExternal,
-		By:          fmt.Sprintf("%.256s", by),
+		By:          byWhom(by),
 		Token:       s.FreshToken,
 		ApplierUID:  string(s.Kustomization.UID),
 		SourceRef:   fmt.Sprintf("%.317s", SourceOf(s.Kustomization)), // a namespace, a slash and a name; it may be any text
@@ -58,7 +64,7 @@ func (s Seen) theirs(by string) v1alpha1.Operation {
 }
 
 // takenBack is the Event of a Kustomization that was resumed behind our back.
-func (s Seen) takenBack() *Event {
+func (s Seen) takenBack(by string) *Event {
 	what := "was resumed by %s; suspended again"
 	if s.Kustomization.Spec.Suspend {
 		what = "was resumed for a moment by %s, and may have applied something; suspended anew"
@@ -66,7 +72,7 @@ func (s Seen) takenBack() *Event {
 	return &Event{
 		Warning: true,
 		Reason:  v1alpha1.ReasonResumedElsewhere,
-		Message: fmt.Sprintf("Kustomization %s "+what+". To stop holding it, delete this FluxTrigger", s.applier(), resumer(s.Kustomization)),
+		Message: fmt.Sprintf("Kustomization %s "+what+". To stop holding it, delete this FluxTrigger", s.applier(), by),
 	}
 }
 
@@ -82,6 +88,9 @@ func judgeExternal(op *v1alpha1.Operation, s Seen) Verdict {
 	if r := apimeta.FindStatusCondition(k.Status.Conditions, meta.ReadyCondition); r == nil || r.Status != metav1.ConditionTrue ||
 		historyMoved(op.Before, now) && now.HistoryStatus != meta.ReconciliationSucceededReason {
 		return failed(v1alpha1.ReasonNotReady, "%s; Ready says: %s", op.By, readyMessage(r))
+	}
+	if k.Status.LastAppliedRevision == "" || op.Before.HistoryTotal > 0 && !historyMoved(op.Before, now) {
+		return failed(v1alpha1.ReasonNotReady, "%s resumed it, and kustomize-controller did not write down what it applied", op.By)
 	}
 	return Verdict{v1alpha1.OperationSucceeded, v1alpha1.ReasonApplied, "applied " + k.Status.LastAppliedRevision + " on the word of " + op.By}
 }

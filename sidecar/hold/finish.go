@@ -19,7 +19,13 @@ func (s Seen) finish(op v1alpha1.Operation) Action {
 	if back, never := s.neverRan(op); never {
 		return back
 	}
+	if op.Abandoned == v1alpha1.ReasonForbidden {
+		op.Abandoned = "" // the server took a resume all the same
+	}
 	v := s.judge(&op)
+	if op.By != "" && op.Origin != v1alpha1.OriginExternal {
+		v.Message += "; " + op.By + " resumed it meanwhile"
+	}
 	at := instant(s.Now)
 	op.Phase, op.FinishedAt, op.Message = v.Phase, &at, status.Message("%s", v.Message)
 	if k := s.Kustomization; k != nil && string(k.UID) == op.ApplierUID {
@@ -71,12 +77,16 @@ func (s Seen) neverRan(op v1alpha1.Operation) (Action, bool) {
 	if external && applies(op.By) {
 		return Action{}, false // it stays in the history, so that it is seen when they do it again
 	}
-	if k == nil || string(k.UID) != op.ApplierUID || op.Origin == v1alpha1.OriginDeletion || op.Abandoned != "" ||
-		!external && op.StartedAt != nil || traces(op.Before, k) {
+	refused := op.Abandoned == v1alpha1.ReasonForbidden
+	if k == nil || string(k.UID) != op.ApplierUID || op.Origin == v1alpha1.OriginDeletion || op.Abandoned != "" && !refused ||
+		!external && op.StartedAt != nil || leftRun(&op, k) {
 		return Action{}, false
 	}
 	why := s.whyNot(op)
-	if why == nil {
+	switch {
+	case refused:
+		why = &v1alpha1.HandledRequest{Outcome: v1alpha1.OutcomeRequestFailed, Message: op.Message}
+	case why == nil:
 		why = &v1alpha1.HandledRequest{Outcome: v1alpha1.OutcomeRequestFailed, Message: "a part of the hold was taken away before the Kustomization was resumed"}
 	}
 	return s.withdraw(op, why.Outcome, why.Message), true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/internal/ownership"
+	"github.com/holdfast-gitops/holdfast/internal/status"
 )
 
 // follow takes an operation in flight one step further. Nothing but the vanishing of the Kustomization ends it early: also a
@@ -50,8 +51,11 @@ func (s Seen) resume(op v1alpha1.Operation) Action {
 	case !s.held() && s.since(op.RequestedAt) < resolveDeadline:
 		op.Message = "recorded; waiting for kustomize-controller to handle the token on the Kustomization"
 		return s.waitOn(op)
-	case traces(op.Before, s.Kustomization), why != nil:
+	case leftRun(&op, s.Kustomization), why != nil:
 		return s.settle(op)
+	case traces(op.Before, s.Kustomization):
+		op.Before = BaselineOf(s.Kustomization) // a controller that led before wrote late what it had begun before the record
+		return Action{Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op)), Again: true}
 	}
 	if act, freezing := s.freeze(op); freezing {
 		return act
@@ -128,6 +132,7 @@ func (s Seen) over(op v1alpha1.Operation) bool {
 // settle suspends what the operation resumed, with a token of its own: at the start of the run, at the deadline, and again
 // whenever that suspend is not the newest word on the Kustomization.
 func (s Seen) settle(op v1alpha1.Operation) Action {
+	by := s.elsewhere(op)
 	if op.Phase != v1alpha1.OperationUnresolved {
 		op.Phase = v1alpha1.OperationSettling
 	}
@@ -138,12 +143,36 @@ func (s Seen) settle(op v1alpha1.Operation) Action {
 	if s.Controller.LedFor >= s.Controller.Lease {
 		op.Controller = s.Controller.Leader // until then the one before may be in the middle of what it began
 	}
-	op.Message = "suspended; waiting for kustomize-controller to end the run and handle that"
+	if op.Abandoned != v1alpha1.ReasonForbidden {
+		op.Message = "suspended; waiting for kustomize-controller to end the run and handle that"
+	}
+	if by != "" && op.Origin != v1alpha1.OriginExternal {
+		op.By = byWhom(by) // an Event can be lost
+	}
 	act := Action{Verb: Suspend, Token: s.FreshToken, Reason: v1alpha1.ReasonApplying, Status: s.status(s.reportOn(&op))}
-	if s.resumedElsewhere() {
-		act.Reason, act.Event = v1alpha1.ReasonResumedElsewhere, s.takenBack()
+	if by != "" {
+		act.Reason, act.Event, act.ResumedBy = v1alpha1.ReasonResumedElsewhere, s.takenBack(by), byWhom(by)
 	}
 	return act
+}
+
+// elsewhere returns who else resumed the Kustomization, if anybody did: since the holder wrote last, or before it took that
+// back with a suspend of which the record of op does not know, because the holder was killed or never had its answer.
+func (s Seen) elsewhere(op v1alpha1.Operation) string {
+	switch k := s.Kustomization; {
+	case s.resumedElsewhere():
+		return resumer(k)
+	case requested(k) != op.SuspendToken && (op.StartedAt != nil || op.SuspendToken != "" || leftRun(&op, k)):
+		return ownership.ResumedBy(k)
+	}
+	return ""
+}
+
+// refused suspends anew what the server would not let the holder resume: an earlier resume, of this holder or of the one
+// before, may be on its way still. When that is handled the record is withdrawn, unless something did run.
+func (s Seen) refused(op v1alpha1.Operation, why string) Action {
+	op.Abandoned, op.Message = v1alpha1.ReasonForbidden, status.Message("%s", why)
+	return s.settle(op)
 }
 
 // settling waits until the suspend is handled, and ends the operation then. Where another process leads than the one that

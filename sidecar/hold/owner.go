@@ -1,6 +1,8 @@
 package hold
 
 import (
+	"fmt"
+
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/holdfast-gitops/holdfast/internal/ownership"
@@ -14,6 +16,9 @@ func resumer(k *kustomizev1.Kustomization) string {
 	}
 	return "somebody who removed spec.suspend"
 }
+
+// byWhom returns a name as an operation keeps it.
+func byWhom(name string) string { return fmt.Sprintf("%.256s", name) }
 
 // suspendApplier returns the field manager, other than the holder, that applies spec.suspend; empty when none does. Such a
 // manager has the field in its own file and writes it again; a one-off update does not.

@@ -84,7 +84,8 @@ func (s Seen) letGo(why string) Action {
 // Denied returns what follows when the server refused the action's effect, or could not be asked: why is its answer, and
 // forbidden says that it is a matter of permissions. Nothing was done. The action returned may have an effect of its own.
 //
-// A resume that was refused leaves no record behind. A hand-back that has run out of time ends.
+// A resume that was refused leaves no record behind, once nothing of it can land any more. A hand-back that has run out of
+// time ends.
 func Denied(s Seen, act Action, why string, forbidden bool) Action {
 	op := s.Trigger.Status.Operation
 	switch {
@@ -96,10 +97,10 @@ func Denied(s Seen, act Action, why string, forbidden bool) Action {
 		return Action{Reason: v1alpha1.ReasonReleasing, Status: s.status(r)} // from here on the hand-back has an end
 	case !forbidden:
 		return Action{}
-	case act.Verb == Resume && op.Origin != v1alpha1.OriginDeletion && op.FreezeToken == "":
-		return s.withdraw(*op, v1alpha1.OutcomeRequestFailed, why)
 	case act.Verb == Resume && op.Origin != v1alpha1.OriginDeletion:
-		return s.settle(*op) // its source is frozen, and is let go when it ends
+		return s.refused(*op, why)
+	case act.Verb == Suspend && refusedBefore(act) && op.FreezeToken == "":
+		return s.withdraw(*op, v1alpha1.OutcomeRequestFailed, act.Status.Operation.Message) // it can do nothing at all
 	}
 	r := s.report()
 	r.configured = claim{"False", v1alpha1.ReasonForbidden, fmt.Sprintf("the holder may not %s: %s; grant it what the ClusterRole holdfast-holder says", inWords(act.Verb), why)}
@@ -107,6 +108,11 @@ func Denied(s Seen, act Action, why string, forbidden bool) Action {
 		r.handled = &v1alpha1.HandledRequest{ID: req.ID, Outcome: v1alpha1.OutcomeRequestFailed, Message: r.configured.message}
 	}
 	return Action{Reason: v1alpha1.ReasonForbidden, Status: s.status(r)}
+}
+
+// refusedBefore says that act suspends what the server would not let the holder resume.
+func refusedBefore(act Action) bool {
+	return act.Status != nil && act.Status.Operation != nil && act.Status.Operation.Abandoned == v1alpha1.ReasonForbidden
 }
 
 // inWords says what an effect does.

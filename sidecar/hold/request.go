@@ -106,6 +106,7 @@ func (s Seen) record(a *ask, commit string) Action {
 		ApplierUID:  string(s.Kustomization.UID),
 		SourceRef:   SourceOf(s.Kustomization).String(),
 		SpecDigest:  SpecDigest(s.Kustomization),
+		Generation:  s.Kustomization.Generation,
 		Controller:  s.Controller.Leader,
 		Before:      BaselineOf(s.Kustomization),
 		RequestedAt: instant(s.Now),

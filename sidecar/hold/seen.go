@@ -36,6 +36,9 @@ type Seen struct {
 	// Frozen is the GitRepository that the operation in flight has suspended; nil: it is gone, or none is.
 	Frozen *sourcev1.GitRepository
 
+	// Waited is how long this process has seen the newest token on the Kustomization unhandled; 0: it is handled.
+	Waited time.Duration
+
 	// Followed: this process has followed the operation in flight before.
 	Followed bool
 
@@ -76,12 +79,11 @@ func (s Seen) HeldBy() string { return s.ClusterUID + "/" + string(s.Trigger.UID
 // adopted says that the trigger has begun to hold and has not ended.
 func (s Seen) adopted() bool { return slices.Contains(s.Trigger.Finalizers, v1alpha1.HoldFinalizer) }
 
-// HoldsNothing says that trigger has nothing to look after: neither its finalizer, which somebody may have taken away, nor
-// its status speaks of an applier.
-func HoldsNothing(trigger *v1alpha1.FluxTrigger) bool {
-	s := Seen{Trigger: trigger}
-	c := status.Get(trigger.Status.Conditions, v1alpha1.ConditionHeld)
-	return !s.adopted() && !s.inFlight() && (c == nil || c.Reason == string(v1alpha1.ReasonNotReferenced))
+// HoldsNothing says that the trigger of s has nothing to look after: neither its finalizer, which somebody may have taken
+// away, nor its status speaks of an applier, nor does the applier carry anything of a hold that may be this trigger's.
+func HoldsNothing(s Seen) bool {
+	c := status.Get(s.Trigger.Status.Conditions, v1alpha1.ConditionHeld)
+	return !s.adopted() && !s.inFlight() && !s.marked() && (c == nil || c.Reason == string(v1alpha1.ReasonNotReferenced))
 }
 
 // leaving says that the trigger has no reason to hold any more.
@@ -151,12 +153,23 @@ func (s Seen) marked() bool {
 	if by := ownership.Holder(k); by != "" {
 		return by == s.HeldBy() || s.leaving() && s.adopted() && s.unclaimed()
 	}
-	return (s.adopted() || s.wasHeld()) && (ownership.Suspend(k) || ownership.Finalized(k))
+	return (s.adopted() || s.wasHeld() || s.alone()) && (ownership.Suspend(k) || ownership.Finalized(k))
 }
+
+// alone says that no other trigger has adopted the Kustomization, so that what a holder left on it is this one's.
+func (s Seen) alone() bool { return !slices.ContainsFunc(s.Others, Seen.adopted) }
 
 // requested returns the newest token on the Kustomization.
 func requested(k *kustomizev1.Kustomization) string {
 	return k.Annotations[meta.ReconcileRequestAnnotation]
+}
+
+// Unhandled returns the newest token on k if its controller has not handled that; k may be nil.
+func Unhandled(k *kustomizev1.Kustomization) string {
+	if k == nil || k.Status.LastHandledReconcileAt == requested(k) {
+		return ""
+	}
+	return requested(k)
 }
 
 // instant returns now as a status field holds it, in whole seconds.

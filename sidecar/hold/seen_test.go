@@ -152,6 +152,9 @@ func resumedWith(token string) edit {
 // flapped is somebody else's resume and suspend, of which only the second is seen.
 func flapped(manager string) edit { return owner(manager, metav1.ManagedFieldsOperationUpdate) }
 
+// waited is how long the newest token was seen unhandled.
+func waited(d time.Duration) edit { return func(s *Seen) { s.Waited = d } }
+
 // heldBy is what a holder applied.
 func heldBy(value string) edit {
 	return func(s *Seen) {
@@ -163,6 +166,15 @@ func heldBy(value string) edit {
 		s.Kustomization.ManagedFields = append(s.Kustomization.ManagedFields,
 			metav1.ManagedFieldsEntry{Manager: "holdfast", Operation: "Apply", FieldsV1: metav1.NewFieldsV1(ownsMark)})
 	}
+}
+
+// tookBack is the suspend of a holder that took somebody's resume back, and was killed before it said so.
+func tookBack(token, from string) edit {
+	return all(suspended(token), func(s *Seen) {
+		s.Kustomization.Annotations[v1alpha1.ResumedByAnnotation] = from
+		s.Kustomization.ManagedFields = append(s.Kustomization.ManagedFields, metav1.ManagedFieldsEntry{Manager: "holdfast", Operation: "Apply",
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:holdfast.dev/resumed-by":{}}}}`)})
+	})
 }
 
 // forged is a held-by that no holder applied.
@@ -323,6 +335,9 @@ func tell(a Action) string {
 		line := op.RequestID + " " + string(op.Phase)
 		if op.SuspendToken != "" {
 			line += " " + op.SuspendToken
+		}
+		if op.By != "" && op.Origin != v1alpha1.OriginExternal {
+			line += " by " + op.By
 		}
 		parts = append(parts, line)
 	}

@@ -93,6 +93,12 @@ func traces(before v1alpha1.Baseline, k *kustomizev1.Kustomization) bool {
 	return readyMoved(before, now) || historyMoved(before, now)
 }
 
+// leftRun says that a run left a trace since op was recorded, and that k may have been resumed since: spec.suspend
+// counts for metadata.generation.
+func leftRun(op *v1alpha1.Operation, k *kustomizev1.Kustomization) bool {
+	return traces(op.Before, k) && (op.Generation == 0 || k.Generation != op.Generation)
+}
+
 func readyMoved(before, now v1alpha1.Baseline) bool {
 	return !before.ReadyTransition.Equal(now.ReadyTransition) || before.ReadyReason != now.ReadyReason
 }

@@ -86,6 +86,9 @@ var _ = Describe("A held Kustomization", Label("flux"), func() {
 		k, err := t.Kustomization(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(k.Spec.Suspend).To(BeTrue())
+		Expect(k.Annotations).To(HaveKeyWithValue(v1alpha1.ResumedByAnnotation, ContainSubstring("kubectl-patch")))
+		kubectl(ctx, cluster.Admin, "-n", t.Name, "delete", "fluxtrigger", "web", "--timeout=60s")
+		Expect(kustomization(ctx, t).Annotations).NotTo(HaveKey(v1alpha1.ResumedByAnnotation))
 	})
 
 	It("whose apply fails is suspended again, says so, and is asked again after the fix", storyBound, func(ctx SpecContext) {

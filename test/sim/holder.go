@@ -41,6 +41,7 @@ type holder struct {
 	fails  int
 	doomed bool // killed at the pause it is at
 	tokens int
+	over   map[*simflux.Run]bool // when it read the Kustomization from the API server last
 }
 
 // start starts a process, which lists what there is and looks at each trigger once.
@@ -163,6 +164,9 @@ func (h *holder) kill() {
 // read is one read from the API server.
 func (h *holder) read(what string) error {
 	h.pause("live "+what, turn.When{})
+	if what == "get "+kustomizev1.KustomizationKind {
+		h.over = h.w.promises.over()
+	}
 	if h.w.faults.failsRead(h.w) {
 		return apierrors.NewTimeoutError(what+" took too long", 1)
 	}
@@ -173,7 +177,7 @@ func (h *holder) read(what string) error {
 func (h *holder) write(w apiserver.Write, do func() (*apiserver.Object, error)) (*apiserver.Object, error) {
 	what := effect(w)
 	h.pause(what, turn.When{})
-	h.w.promises.sends(w)
+	h.w.promises.sends(w, h.over)
 	fate := h.w.faults.fate(h.w, what)
 	h.w.visits.effect(what, fate)
 	if fate != lands {

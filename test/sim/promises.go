@@ -22,7 +22,8 @@ type promises struct {
 	w       *World
 	resumes []resume
 	cover   map[*flux.Run]resume
-	sent    map[string]map[*flux.Run]bool // by T1: the runs that were over when a holder first sent the record
+	sent    map[string]map[*flux.Run]bool // by T1: the runs that were over when it was looked before that was sent
+	base    map[string]string             // by T1: the newest baseline that was sent
 	records map[string]int                // by T1: the step an operation was recorded in
 	final   map[string]int                // by T1: the step its verdict was written in
 	gone    map[string]bool               // by T1: its Kustomization was not there any more
@@ -35,6 +36,7 @@ type promises struct {
 	// that was killed arrived after the hand-back. The Kustomization stays suspended, and holdfast release hands it back.
 	orphaned bool
 
+	taken  string // the tokens of the newest operation that names somebody
 	latest string // T1 of the trigger's newest operation
 	broken error
 }
@@ -62,7 +64,7 @@ type unnamed struct {
 }
 
 func newPromises(w *World) *promises {
-	return &promises{w: w, cover: map[*flux.Run]resume{}, sent: map[string]map[*flux.Run]bool{}, records: map[string]int{}, final: map[string]int{}, gone: map[string]bool{}}
+	return &promises{w: w, cover: map[*flux.Run]resume{}, sent: map[string]map[*flux.Run]bool{}, base: map[string]string{}, records: map[string]int{}, final: map[string]int{}, gone: map[string]bool{}}
 }
 
 // breaks notes the first promise that is broken.
@@ -127,7 +129,8 @@ func (p *promises) applierChanged(c apiserver.Change) {
 func (p *promises) recorded(f *v1alpha1.FluxTrigger, k *apiserver.Object) string {
 	token := k.GetAnnotations()[meta.ReconcileRequestAnnotation]
 	if k.GetAnnotations()[v1alpha1.HeldByAnnotation] == "" {
-		if f != nil && f.DeletionTimestamp.IsZero() && !p.unnamed {
+		going := k.GetDeletionTimestamp() != nil && !slices.Contains(k.GetFinalizers(), kustomizev1.KustomizationFinalizer)
+		if !going && f != nil && f.DeletionTimestamp.IsZero() && !p.unnamed {
 			p.breaks("the Kustomization was handed back although its trigger still holds it")
 		}
 		return ""
@@ -139,17 +142,24 @@ func (p *promises) recorded(f *v1alpha1.FluxTrigger, k *apiserver.Object) string
 	return token
 }
 
-// sends is told of each write of a holder before it is sent.
-func (p *promises) sends(w apiserver.Write) {
-	token, _, _ := unstructured.NestedString(w.Body, "status", "operation", "token")
-	if _, known := p.sent[token]; known {
-		return
-	}
-	p.sent[token] = map[*flux.Run]bool{}
+// over returns the runs that have ended.
+func (p *promises) over() map[*flux.Run]bool {
+	over := map[*flux.Run]bool{}
 	for _, r := range p.w.Truth.Runs {
 		if r.Ended {
-			p.sent[token][r] = true
+			over[r] = true
 		}
+	}
+	return over
+}
+
+// sends is told of each write of a holder before it is sent, and of the runs that were over when that holder last looked at
+// the Kustomization: against what it saw then it records.
+func (p *promises) sends(w apiserver.Write, over map[*flux.Run]bool) {
+	token, _, _ := unstructured.NestedString(w.Body, "status", "operation", "token")
+	before, _, _ := unstructured.NestedMap(w.Body, "status", "operation", "before")
+	if base, known := fmt.Sprint(before), p.sent[token] != nil; !known || p.base[token] != base {
+		p.base[token], p.sent[token] = base, over
 	}
 }
 
@@ -171,9 +181,9 @@ func (p *promises) triggerChanged(f *v1alpha1.FluxTrigger) {
 	p.latest = op.Token
 	if _, known := p.records[op.Token]; !known {
 		p.records[op.Token] = p.w.steps
-		if op.Origin == v1alpha1.OriginExternal {
-			p.told = append(p.told, named{p.w.steps, op.By})
-		}
+	}
+	if sent := op.Token + op.SuspendToken; op.By != "" && sent != p.taken {
+		p.taken, p.told = sent, append(p.told, named{p.w.steps, op.By})
 	}
 	if _, known := p.final[op.Token]; known || !op.Phase.Final() {
 		return

@@ -15,6 +15,7 @@ type fields struct {
 	finalizer bool   // false: the finalizer is given up
 	heldBy    string // empty: the annotation is given up
 	token     string // empty: the annotation is given up
+	resumedBy string // empty: the annotation is given up
 }
 
 // body returns the one apply configuration there is for an object of Flux, of the kind gvk. The uid keeps it from touching,
@@ -30,6 +31,9 @@ func body(gvk schema.GroupVersionKind, t applier.Target, f fields) *unstructured
 	}
 	if f.token != "" {
 		annotations[meta.ReconcileRequestAnnotation] = f.token
+	}
+	if f.resumedBy != "" {
+		annotations[v1alpha1.ResumedByAnnotation] = f.resumedBy
 	}
 	if len(annotations) > 0 {
 		metadata["annotations"] = annotations

@@ -31,9 +31,10 @@ var _ applier.Applier = Applier{}
 // New returns an Applier that writes through c.
 func New(c client.Client) Applier { return Applier{client: c} }
 
-// Suspend applies the whole hold: spec.suspend true, held-by, the finalizer and the token.
-func (a Applier) Suspend(ctx context.Context, t applier.Target, heldBy, token string) error {
-	_, err := a.apply(ctx, "suspend", kustomizationKind, t, fields{suspend: new(true), finalizer: true, heldBy: heldBy, token: token})
+// Suspend applies the whole hold: spec.suspend true, held-by, the finalizer and the token, and who is taken back.
+func (a Applier) Suspend(ctx context.Context, t applier.Target, h applier.Hold) error {
+	_, err := a.apply(ctx, "suspend", kustomizationKind, t,
+		fields{suspend: new(true), finalizer: true, heldBy: h.By, token: h.Token, resumedBy: h.ResumedBy})
 	return err
 }
 

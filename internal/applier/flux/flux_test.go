@@ -84,8 +84,16 @@ func TestWrites(t *testing.T) {
 		want []any
 	}{
 		{
-			"a suspend carries the whole hold", func(a Applier) error { return a.Suspend(t.Context(), target, "c/t", "T2") },
+			"a suspend carries the whole hold", func(a Applier) error { return a.Suspend(t.Context(), target, applier.Hold{By: "c/t", Token: "T2"}) },
 			[]any{kustomization(held(map[string]any{"annotations": mark("T2")}), map[string]any{"suspend": true})},
+		},
+		{
+			"and whose resume it takes back", func(a Applier) error {
+				return a.Suspend(t.Context(), target, applier.Hold{By: "c/t", Token: "T2", ResumedBy: "flux"})
+			},
+			[]any{kustomization(held(map[string]any{"annotations": map[string]any{
+				"holdfast.dev/held-by": "c/t", "reconcile.fluxcd.io/requestedAt": "T2", "holdfast.dev/resumed-by": "flux",
+			}}), map[string]any{"suspend": true})},
 		},
 		{
 			"a guarded resume carries the resourceVersion", func(a Applier) error { return a.Resume(t.Context(), guarded, "c/t", "T1") },
@@ -154,7 +162,7 @@ func TestATargetThatMovedIsTold(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := New((&recorder{err: tt.err}).client()).Suspend(t.Context(), target, "c/t", "T2")
+			err := New((&recorder{err: tt.err}).client()).Suspend(t.Context(), target, applier.Hold{By: "c/t", Token: "T2"})
 			if errors.Is(err, applier.ErrMoved) != tt.moved || !errors.Is(err, tt.err) {
 				t.Errorf("got %v", err)
 			}
