@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +51,8 @@ func (t *Team) Await(ctx context.Context, what string, done func(context.Context
 	return nil
 }
 
-// AwaitHeld waits until the trigger holds the Kustomization with no operation in flight.
+// AwaitHeld waits until the trigger holds the Kustomization with no operation in flight. What the trigger says may be of
+// before the story's last write; what the Kustomization says is not.
 func (t *Team) AwaitHeld(ctx context.Context) error {
 	return t.Await(ctx, "the Kustomization is held", func(ctx context.Context) (bool, string, error) {
 		f, err := t.Trigger(ctx)
@@ -61,7 +63,13 @@ func (t *Team) AwaitHeld(ctx context.Context) error {
 		if held == nil {
 			return false, "no Held condition", nil
 		}
-		return v1alpha1.Reason(held.Reason) == v1alpha1.ReasonSuspended, held.Reason + ": " + held.Message, nil
+		k, err := t.Kustomization(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		suspended := k.Spec.Suspend && k.Annotations[meta.ReconcileRequestAnnotation] == k.Status.LastHandledReconcileAt
+		return suspended && v1alpha1.Reason(held.Reason) == v1alpha1.ReasonSuspended,
+			fmt.Sprintf("%s: %s; suspended and handled: %t", held.Reason, held.Message, suspended), nil
 	})
 }
 
