@@ -261,6 +261,11 @@ type Operation struct {
 	// +optional
 	Before Baseline `json:"before,omitzero"`
 
+	// Result is the reason of the verdict: Applied, or what went wrong. Absent until there is one.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Result Reason `json:"result,omitempty"`
+
 	// AppliedRevision is what the controller says it applied last, read after the suspend was handled.
 	// +optional
 	AppliedRevision string `json:"appliedRevision,omitempty"`

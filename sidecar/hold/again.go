@@ -1,10 +1,6 @@
 package hold
 
-import (
-	"strings"
-
-	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
-)
+import "github.com/holdfast-gitops/holdfast/api/v1alpha1"
 
 // maxRuns bounds the operations of one request whose runs applied something else than was asked for.
 const maxRuns = 3
@@ -13,8 +9,7 @@ const maxRuns = 3
 // another revision than the one its source held all the while. kustomize-controller reads sources from a cache of its own,
 // which was behind; it cannot be seen from outside how far that is, but it catches up.
 func (s Seen) again(op v1alpha1.Operation) bool {
-	asked := op.Origin == v1alpha1.OriginRequest || op.Origin == v1alpha1.OriginManual
-	if !asked || op.Phase != v1alpha1.OperationFailed || !mismatched(op) || s.leaving() || s.refusal() != nil || !isAt(s.tip(), op.Commit) {
+	if op.Result != v1alpha1.ReasonRevisionMismatch || s.leaving() || s.refusal() != nil || !isAt(s.tip(), op.Commit) {
 		return false
 	}
 	runs := 1
@@ -24,9 +19,4 @@ func (s Seen) again(op v1alpha1.Operation) bool {
 		}
 	}
 	return runs < maxRuns
-}
-
-// mismatched says that an operation ended because its run applied another revision.
-func mismatched(op v1alpha1.Operation) bool {
-	return strings.HasPrefix(op.Message, string(v1alpha1.ReasonRevisionMismatch)+":")
 }

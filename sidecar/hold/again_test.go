@@ -14,7 +14,7 @@ func TestARunOfAnOlderArtifact(t *testing.T) {
 		return func(s *Seen) {
 			for i := range n {
 				s.Trigger.Status.History = append(s.Trigger.Status.History, v1alpha1.Operation{
-					Token: fmt.Sprint("before-", i), RequestID: id, Origin: origin, Phase: v1alpha1.OperationFailed, Commit: c1, ApplierUID: "k-uid", Message: "RevisionMismatch: another",
+					Token: fmt.Sprint("before-", i), RequestID: id, Origin: origin, Phase: v1alpha1.OperationFailed, Commit: c1, ApplierUID: "k-uid", Result: v1alpha1.ReasonRevisionMismatch,
 				})
 			}
 		}

@@ -27,7 +27,7 @@ func (s Seen) finish(op v1alpha1.Operation) Action {
 		v.Message += "; " + op.By + " resumed it meanwhile"
 	}
 	at := instant(s.Now)
-	op.Phase, op.FinishedAt, op.Message = v.Phase, &at, status.Message("%s", v.Message)
+	op.Phase, op.Result, op.FinishedAt, op.Message = v.Phase, v.Reason, &at, status.Message("%s", v.Message)
 	if k := s.Kustomization; k != nil && string(k.UID) == op.ApplierUID {
 		op.AppliedRevision = k.Status.LastAppliedRevision
 	}

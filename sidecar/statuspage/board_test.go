@@ -252,13 +252,13 @@ func TestTheStagesSayWhatHappenedAndNoMore(t *testing.T) {
 			o.Phase, o.StartedAt, o.SuspendToken, o.FinishedAt = "Succeeded", ptr(at(-8)), "s", ptr(at(-2))
 		}), "recorded=done resumed=done+1s started=done suspended=done handled=done succeeded=good+6s"},
 		"failed, nothing ran": {with(func(o *v1alpha1.Operation) {
-			o.Phase, o.StartedAt, o.SuspendToken, o.FinishedAt, o.Message = "Failed", ptr(at(-8)), "s", ptr(at(-2)), "NothingRan: …"
+			o.Phase, o.StartedAt, o.SuspendToken, o.FinishedAt, o.Result = "Failed", ptr(at(-8)), "s", ptr(at(-2)), v1alpha1.ReasonNothingRan
 		}), "recorded=done resumed=done+1s started=missed suspended=done handled=done failed=bad+6s"},
 		"failed, nobody followed": {with(func(o *v1alpha1.Operation) {
 			o.Phase, o.StartedAt, o.SuspendToken, o.FinishedAt, o.Abandoned = "Failed", ptr(at(-8)), "s", ptr(at(-2)), v1alpha1.ReasonReleaseFailed
 		}), "recorded=done resumed=done+1s started=done suspended=done handled=missed failed=bad+6s"},
 		"failed, the applier went": {with(func(o *v1alpha1.Operation) {
-			o.Phase, o.StartedAt, o.FinishedAt, o.Message = "Failed", ptr(at(-8)), ptr(at(-2)), "ApplierNotFound: …"
+			o.Phase, o.StartedAt, o.FinishedAt, o.Result = "Failed", ptr(at(-8)), ptr(at(-2)), v1alpha1.ReasonApplierNotFound
 		}), "recorded=done resumed=done+1s started=done suspended=missed handled=missed failed=bad+6s"},
 		"somebody else's": {with(func(o *v1alpha1.Operation) { o.Phase, o.Origin, o.SuspendToken = "Unresolved", "External", "s" }),
 			"noticed=done resumed=done started=done suspended=done handled=now verdict=todo"},

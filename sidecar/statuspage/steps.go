@@ -1,7 +1,6 @@
 package statuspage
 
 import (
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +30,7 @@ const (
 // seen, or when none was in time, and then the verdict says so.
 func stages(op v1alpha1.Operation) []stage {
 	final, sent := op.Phase.Final(), op.SuspendToken != ""
-	nothing := strings.HasPrefix(op.Message, string(v1alpha1.ReasonNothingRan))
+	nothing := op.Result == v1alpha1.ReasonNothingRan
 	external := op.Origin == v1alpha1.OriginExternal
 
 	all := []stage{{Name: "recorded", How: done, At: &op.RequestedAt}}
@@ -87,7 +86,7 @@ func stages(op v1alpha1.Operation) []stage {
 
 // gone says that the verdict was found because the applier is no more.
 func gone(op v1alpha1.Operation) bool {
-	return strings.HasPrefix(op.Message, string(v1alpha1.ReasonApplierNotFound))
+	return op.Result == v1alpha1.ReasonApplierNotFound
 }
 
 // spent returns a duration in whole seconds. Negative is nothing.
