@@ -28,7 +28,7 @@ func example() []v1alpha1.FluxTrigger {
 		Commit: first, Token: "holdfast-2026-03-01T11:02:09.413907225Z-K7Q2MXAB", SuspendToken: "holdfast-2026-03-01T11:02:10.870114052Z-B4TT0PQE",
 		ApplierUID: "6d0f0f0e-3d0c-4f0e-9a51-0c8a5b0f7a11", SourceRef: "flux-system/shop",
 		AppliedRevision: "main@sha1:" + first, RequestedAt: at(-3471), StartedAt: ptr(at(-3470)), FinishedAt: ptr(at(-3468)),
-		Message: "applied main@sha1:" + first,
+		Result: v1alpha1.ReasonApplied, Message: "applied main@sha1:" + first,
 	}
 	now := v1alpha1.Operation{
 		RequestID: "7WNTE3YQMB5RKD2PXC6HJVZA4L", Origin: v1alpha1.OriginRequest, Phase: v1alpha1.OperationRunning, Reason: v1alpha1.ApplyForeignCommit,
