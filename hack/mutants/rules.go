@@ -310,6 +310,15 @@ var ofTheHoldersRules = []Mutant{
 		Run:     "^TestDecide$",
 	},
 	{
+		Name:    "a-suspend-of-a-crash-is-forgotten",
+		Promise: "Who resumes and suspends it after a suspend the record knows nothing of is named.",
+		File:    "sidecar/hold/seen.go",
+		Old:     ` && ownership.Token(k) == ""`,
+		New:     ``,
+		Package: "./sidecar/hold",
+		Run:     "^TestDecide$",
+	},
+	{
 		Name:    "a-trace-of-before-counts",
 		Promise: "A trace is no run of an operation while nobody can have resumed the Kustomization since its record.",
 		File:    "sidecar/hold/verdict.go",

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -20,6 +21,11 @@ func Holder(o metav1.Object) string {
 // ResumedBy returns the value of o's resumed-by annotation if a holder applied it, else nothing.
 func ResumedBy(o metav1.Object) string {
 	return annotation(o, v1alpha1.ResumedByAnnotation)
+}
+
+// Token returns the newest token on o if a holder applied it, else nothing: then it is somebody else's.
+func Token(o metav1.Object) string {
+	return annotation(o, meta.ReconcileRequestAnnotation)
 }
 
 // annotation returns the value of an annotation of o if a holder applied it, else nothing.

@@ -72,6 +72,19 @@ func TestWhatAHolderAppliedIsItsOwnAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestATokenIsAHoldersOwnUntilSomebodyStampsItOver(t *testing.T) {
+	const ofToken = `{"f:metadata":{"f:annotations":{"f:reconcile.fluxcd.io/requestedAt":{}}}}`
+	for manager, want := range map[string]string{"holdfast": "T2", "flux": ""} {
+		o := &metav1.ObjectMeta{
+			Annotations:   map[string]string{"reconcile.fluxcd.io/requestedAt": "T2"},
+			ManagedFields: []metav1.ManagedFieldsEntry{entry(manager, metav1.ManagedFieldsOperationApply, ofToken)},
+		}
+		if got := Token(o); got != want {
+			t.Errorf("of %s: %q, want %q", manager, got, want)
+		}
+	}
+}
+
 func TestWhoWasTakenBackIsAHoldersWordAlone(t *testing.T) {
 	o := &metav1.ObjectMeta{
 		Annotations: map[string]string{v1alpha1.ResumedByAnnotation: "flux"},

@@ -109,7 +109,8 @@ func TestADeletionSaysSinceWhenItPrunes(t *testing.T) {
 
 func TestAResumeIsOnlyTakenForTheftOfWhatWasHeld(t *testing.T) {
 	check(t, []row{
-		{"a mark that was wiped is no resume", seen(held, flapped("flux"), heldBy("")), "Suspend fresh guarded | Ready=False/Suspending Held=False/Suspending"},
+		{"a mark that was wiped is no resume", seen(held, heldBy("")), "Suspend fresh guarded | Ready=False/Suspending Held=False/Suspending"},
+		{"unless by whoever resumed and suspended it as well", seen(held, flapped("flux"), heldBy("")), "Suspend fresh event ResumedElsewhere | Ready=False/OperationUnresolved Held=False/Suspending | External Unresolved fresh"},
 		{"what was never found held was not held", seen(suspended("x"), flapped("flux")), "Suspend fresh | Ready=False/Suspending Held=False/Suspending"},
 	})
 }

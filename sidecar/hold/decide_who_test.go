@@ -89,6 +89,7 @@ func TestTheLineForOneKustomization(t *testing.T) {
 		{"an older one nobody names keeps nobody out", seen(beside(verdict(v1alpha1.ReasonNotReferenced))), "AddFinalizer"},
 		{"an older one that goes and never began keeps nobody out", seen(beside(deleting)), "AddFinalizer"},
 		{"one that hands back is waited for, though nobody names it any more", seen(beside(finalizer, verdict(v1alpha1.ReasonNotReferenced))), "Wait 1m0s | Ready=False/HeldByAnotherTrigger Held=False/NotConfigured"},
+		{"and one that was suspended again as well", seen(held, beside(finalizer), flapped("flux"), heldBy(other)), "Wait 1m0s | Ready=False/HeldByAnotherTrigger Held=False/NotConfigured"},
 		{"who does not hold any more leaves a resume to who does", seen(held, heldBy(other), beside(finalizer), resumedBy("flux"), func(s *Seen) {
 			owners(s, "flux", "Update", "holdfast", "Apply")
 		}), "Wait 1m0s | Ready=False/HeldByAnotherTrigger Held=False/NotConfigured"},

@@ -130,18 +130,27 @@ func (s Seen) resumedElsewhere() bool {
 	switch {
 	case k == nil || ownership.Suspend(k):
 		return false
+	case !s.heldByUs() && ownership.Holder(k) != "":
+		return false // another trigger's is for that one to take back
 	case !k.Spec.Suspend:
-		return s.heldByUs() || s.wasHeld() && ownership.Holder(k) == "" // another trigger's is for that one to take back
+		return s.heldByUs() || s.wasHeld()
 	case s.inFlight() && s.mayHaveResumed():
 		return false // and they only suspended it
 	}
-	return s.heldByUs() && s.wasHeld()
+	return s.wasHeld()
 }
 
-// mayHaveResumed says that the operation in flight may have resumed the Kustomization, and that no suspend was sent for it.
+// mayHaveResumed says that the operation in flight may have resumed the Kustomization, and that no suspend was sent for it:
+// neither does the record know of one, nor is one of a holder the newest token on the Kustomization.
 func (s Seen) mayHaveResumed() bool {
-	op := s.Trigger.Status.Operation
-	return op.SuspendToken == "" && (op.Phase != v1alpha1.OperationRequested || requested(s.Kustomization) == op.Token)
+	op, k := s.Trigger.Status.Operation, s.Kustomization
+	switch {
+	case op.SuspendToken != "":
+		return false
+	case requested(k) == op.Token:
+		return true
+	}
+	return op.Phase != v1alpha1.OperationRequested && ownership.Token(k) == ""
 }
 
 // marked says that the Kustomization still carries something of our hold, so that leaving must hand it back.

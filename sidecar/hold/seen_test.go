@@ -168,6 +168,14 @@ func heldBy(value string) edit {
 	}
 }
 
+// ownToken is the newest token, applied by a holder.
+func ownToken(token string) edit {
+	return all(requestedAt(token), func(s *Seen) {
+		s.Kustomization.ManagedFields = append(s.Kustomization.ManagedFields, metav1.ManagedFieldsEntry{Manager: "holdfast", Operation: "Apply",
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:reconcile.fluxcd.io/requestedAt":{}}}}`)})
+	})
+}
+
 // tookBack is the suspend of a holder that took somebody's resume back, and was killed before it said so.
 func tookBack(token, from string) edit {
 	return all(suspended(token), func(s *Seen) {
