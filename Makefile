@@ -90,8 +90,8 @@ test-e2e: ## The kinds, the stories and the facts against the real kube-apiserve
 	@$(GO) -C test run ./cluster/cmd/cluster -build
 	@test -n "$$LABEL" || { echo '== the world itself'; $(GO) -C test test $(race) -count=1 -timeout 15m -v ./cluster; }
 	@test -n "$$LABEL" || { echo '== the kinds, the samples and kubectl'; $(GO) -C test test $(race) -count=1 -timeout 15m ./api; }
-	@echo '== stories, and facts about the real controllers; each of two processes has a world of its own'
-	@$(GO) -C test tool ginkgo run $(race) --procs=2 --timeout=75m --label-filter="$$LABEL" --silence-skips --no-color ./e2e ./facts
+	@echo '== stories, and facts about the real controllers; each of three processes has a world of its own'
+	@$(GO) -C test tool ginkgo run $(race) --procs=3 --timeout=75m --label-filter="$$LABEL" --silence-skips --no-color ./e2e ./facts
 
 .PHONY: test-node
 test-node: ## Stories with real pods on a real node; needs root, containerd and what it says is missing (REQUIRE_NODE=1: or fails)
