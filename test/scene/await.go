@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,8 +65,8 @@ func (t *Team) AwaitHeld(ctx context.Context) error {
 		if held == nil {
 			return false, "no Held condition", nil
 		}
-		k, err := t.Kustomization(ctx)
-		if err != nil {
+		k := &kustomizev1.Kustomization{}
+		if err := t.Client.Get(ctx, types.NamespacedName(f.Spec.KustomizationRef), k); err != nil {
 			return false, "", err
 		}
 		suspended := k.Spec.Suspend && k.Annotations[meta.ReconcileRequestAnnotation] == k.Status.LastHandledReconcileAt
