@@ -207,6 +207,9 @@ func TestWhatPeopleReadSaysWhatItWasAbout(t *testing.T) {
 	if m := Decide(seen(settled, op(func(o *v1alpha1.Operation) { o.Reason = "" }))).Event.Message; !strings.Contains(m, "("+string(v1alpha1.OriginRequest)+")") {
 		t.Errorf("%q does not say who asked for it", m)
 	}
+	if m := Decide(seen(settled)).Event.Message; strings.Contains(m, "meanwhile") {
+		t.Errorf("%q lays it to somebody", m)
+	}
 	if m := Decide(seen(settled, op(func(o *v1alpha1.Operation) { o.By = "flux" }))).Event.Message; !strings.Contains(m, "flux resumed it meanwhile") {
 		t.Errorf("%q does not say who else resumed it", m)
 	}
@@ -221,6 +224,10 @@ func TestWhatPeopleReadSaysWhatItWasAbout(t *testing.T) {
 		{ready("False", "BuildFailed"), "Ready says: False, BuildFailed"},
 		{func(s *Seen) { s.Kustomization.Status.Conditions = nil }, "Ready says: nothing"},
 		{all(ran, applied("")), "did not write down what it applied"},
+		{all(historyTop("d1", "ReconciliationSucceeded", 1), op(func(o *v1alpha1.Operation) {
+			o.Before.HistoryDigest, o.Before.HistoryStatus, o.Before.HistoryTotal = "d1", "ReconciliationSucceeded", 1
+		}), ready("True", "ReconciliationSucceeded")), "did not write down what it applied"},
+		{all(ready("True", "ReconciliationSucceeded")), "applied"}, // by a Flux that keeps no history
 	} {
 		if m := Decide(seen(theirs, tt.seen)).Status.History[0].Message; !strings.Contains(m, tt.says) {
 			t.Errorf("%q does not say %q", m, tt.says)
