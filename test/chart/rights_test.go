@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,13 +17,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// evicting turns on what asks for rights besides.
+var evicting = values{"injector": values{"restartMissing": true}}
+
 // The roles in files/rbac are made from the markers in the source, and everything in them is rendered: no more and no less.
 func TestProgramsHaveTheRolesTheirSourceNames(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(chartDir, "files", "rbac", "*.yaml"))
 	if err != nil || len(files) < 3 {
 		t.Fatalf("found %v: %v", files, err)
 	}
-	made := mustRender(t, nil, install)
+	made := mustRender(t, evicting, install)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -42,6 +46,47 @@ func TestProgramsHaveTheRolesTheirSourceNames(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What a value gives is left out while it is off, and docs/security.md says of which rights that is so.
+func TestTheInjectorMayNotEvictUnlessItIsToldTo(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, m := range regexp.MustCompile("(?m)^\\| core \\| ([a-z/]+)[^|]* \\| [^|]+ \\| only with `injector.restartMissing`: ").FindAllStringSubmatch(string(page), -1) {
+		said = append(said, m[1])
+	}
+	slices.Sort(said)
+	off, on := mustRender(t, nil, install), mustRender(t, evicting, install)
+	var given []string
+	for _, kind := range []string{"ClusterRole", "Role"} {
+		before := resources(t, find(t, off, kind, "holdfast-injector"))
+		for _, resource := range resources(t, find(t, on, kind, "holdfast-injector")) {
+			if !slices.Contains(before, resource) {
+				given = append(given, resource)
+			}
+		}
+	}
+	slices.Sort(given)
+	if diff := cmp.Diff(said, given); diff != "" || len(said) != 2 {
+		t.Errorf("rights that a value gives (-docs/security.md +rendered):\n%s", diff)
+	}
+}
+
+// resources are all those that a role names.
+func resources(t *testing.T, o *unstructured.Unstructured) []string {
+	t.Helper()
+	var role rbacv1.ClusterRole // a Role has the same fields
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, rule := range role.Rules {
+		all = append(all, rule.Resources...)
+	}
+	return all
 }
 
 // Whoever is bound is a ServiceAccount of the chart's, or the one the values say a controller runs as.
