@@ -25,15 +25,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/internal/stopping"
 )
 
-// The Lease of the replica that looks for pods without a holder. A POST names nothing, so create cannot be limited.
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=holdfast-system,resources=leases,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=holdfast-system,resources=leases,resourceNames=holdfast-injector,verbs=get;update
-// +kubebuilder:rbac:groups="",namespace=holdfast-system,resources=events,verbs=create;patch
-
-const (
-	leaseName = "holdfast-injector"
-	callsEnd  = 10 * time.Second // for what is under way when the server stops
-)
+const callsEnd = 10 * time.Second // for what is under way when the server stops
 
 // run serves until ctx ends.
 func run(ctx context.Context, config *rest.Config, s settings, drain *webhook.Drain) error {
@@ -60,22 +52,26 @@ func run(ctx context.Context, config *rest.Config, s settings, drain *webhook.Dr
 		c.NextProtos = []string{"http/1.1"} // what API servers speak, so that calls spread over replicas
 		c.GetCertificate = keeper.GetCertificate
 	}}})
+	lock, err := newLock(config, s.namespace, s.pod, keeper.Owner)
+	if err != nil {
+		return err
+	}
 	grace := callsEnd
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Metrics:                       metricsserver.Options{BindAddress: s.metricsAddress},
-		HealthProbeBindAddress:        s.probeAddress,
-		WebhookServer:                 server,
-		Cache:                         cache.Options{ByObject: objects},
-		LeaderElection:                true,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       s.namespace,
-		LeaderElectionReleaseOnCancel: true, // nothing of the manager runs once Start returns, and then the process ends
-		GracefulShutdownTimeout:       &grace,
+		Scheme:                              scheme,
+		Metrics:                             metricsserver.Options{BindAddress: s.metricsAddress},
+		HealthProbeBindAddress:              s.probeAddress,
+		WebhookServer:                       server,
+		Cache:                               cache.Options{ByObject: objects},
+		LeaderElection:                      true,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true, // nothing of the manager runs once Start returns, and then the process ends
+		GracefulShutdownTimeout:             &grace,
 	})
 	if err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
+	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(s.pod) //nolint:staticcheck // the lock takes no other
 	mgr.GetWebhookServer().Register(webhook.Path, drain.Wrap(webhook.New(policy.Current, counts.webhook, log)))
 	if err := mgr.Add(policy); err != nil {
 		return fmt.Errorf("set up: %w", err)
@@ -87,7 +83,7 @@ func run(ctx context.Context, config *rest.Config, s settings, drain *webhook.Dr
 	ready := func() error { return errors.Join(policy.Ready(), keeper.Ready()) }
 	looker := &missing.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy.Current, Ready: ready, Consent: s.restartMissing,
-		Own: s.namespace, Pod: s.pod, Now: time.Now, Metrics: counts.missing,
+		Own: s.namespace, Owner: keeper.Owner, Pod: s.pod, Now: time.Now, Metrics: counts.missing,
 	}
 	if err := looker.SetupWithManager(ctx, mgr); err != nil {
 		return err

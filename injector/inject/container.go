@@ -29,8 +29,9 @@ const (
 	applicationNamespacesVariable = "ARGOCD_APPLICATION_NAMESPACES"
 )
 
-// A holder that is not ready within two minutes is started anew; one that is stuck for a minute also. A holder that is
-// told to stop takes five seconds, and its pod's own grace may be far longer.
+// kubelet starts the controller when the startup probe has passed, which the holder sees to within its --start-bound, ready or
+// not: 30 s, and a minute at most. One that does not within two minutes is started anew; one that is stuck for a minute also. A
+// holder that is told to stop takes five seconds, and its pod's own grace may be far longer.
 const (
 	startupPeriod    = 1
 	startupFailures  = 120
@@ -65,7 +66,7 @@ func holderOf(pod *corev1.Pod, f Flavour, c *corev1.Container, given flags, p Po
 		RestartPolicy:            ptr.To(corev1.ContainerRestartPolicyAlways),
 		VolumeMounts:             tokenMounts(c),
 		LivenessProbe:            probe("/healthz", livenessPeriod, livenessFailures),
-		StartupProbe:             probe("/readyz", startupPeriod, startupFailures),
+		StartupProbe:             probe("/startz", startupPeriod, startupFailures),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false),

@@ -28,6 +28,7 @@ type Reconciler struct {
 	Ready   func() error                  // whether the webhook would answer; nil error: it would
 	Consent bool                          // restart what has no holder
 	Own     string                        // namespace of the injector, where restarts are written down
+	Owner   func() *metav1.OwnerReference // what the record of restarts goes with; nil: none, and then nothing is restarted
 	Pod     string                        // name of this pod, for Events
 	Now     func() time.Time
 	Metrics *Metrics

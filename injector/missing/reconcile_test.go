@@ -33,6 +33,7 @@ type stage struct {
 	registry *prometheus.Registry
 	r        *Reconciler
 	ready    error
+	owner    *metav1.OwnerReference
 	evicts   func() error // what an eviction answers instead; nil: nothing
 	did      []string     // restarts written down and evictions, in order
 	ended    []string     // watches
@@ -44,7 +45,7 @@ func newStage(t *testing.T, consent bool) *stage {
 	if err := AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, registry: prometheus.NewRegistry()}
+	s := &stage{t: t, registry: prometheus.NewRegistry(), owner: &metav1.OwnerReference{APIVersion: "v1", Kind: "Owner", Name: "o", UID: "o"}}
 	flux := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flux-system", Labels: map[string]string{v1alpha1.InjectLabel: v1alpha1.InjectEnabled}}}
 	s.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(flux).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, o, body client.Object, opts ...client.SubResourceCreateOption) error {
@@ -76,6 +77,7 @@ func (s *stage) lead(consent bool) {
 	s.r = &Reconciler{
 		Client: s.store, Live: s.store, Consent: consent, Own: "holdfast-system", Pod: "holdfast-injector-0", Metrics: metrics,
 		Policy: func() (inject.Policy, error) { return inject.DefaultPolicy(), nil },
+		Owner:  func() *metav1.OwnerReference { return s.owner },
 		Ready:  func() error { return s.ready },
 		Now:    func() time.Time { return now },
 	}
@@ -191,6 +193,24 @@ func TestARestartIsWrittenDownBeforeItIsDone(t *testing.T) {
 	s.expect("done", s.did, []string{"written down", "eviction of a"})
 	if got := s.events(); !strings.Contains(strings.Join(got, "\n"), "Warning RestartedInVain b") {
 		t.Errorf("events: %q", got)
+	}
+}
+
+func TestTheRecordOfRestartsGoesWithTheWebhookConfiguration(t *testing.T) {
+	s := newStage(t, true)
+	s.makes("a")
+	s.owner, s.evicts = nil, func() error { t.Error("a pod is evicted, and nothing says so"); return nil }
+	if _, err := s.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "flux-system"}}); err == nil {
+		t.Error("it was written down for good")
+	}
+	s.owner, s.evicts = &metav1.OwnerReference{APIVersion: "v1", Kind: "Owner", Name: "o", UID: "o"}, nil
+	s.pass()
+	var c corev1.ConfigMap
+	if err := s.store.Get(t.Context(), types.NamespacedName{Namespace: "holdfast-system", Name: recordName}, &c); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]metav1.OwnerReference{*s.owner}, c.OwnerReferences); diff != "" {
+		t.Errorf("owners (-want +got):\n%s", diff)
 	}
 }
 

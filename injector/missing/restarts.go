@@ -9,8 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -22,6 +24,7 @@ type restarts struct {
 	client client.Client
 	live   client.Reader
 	own    string
+	owner  func() *metav1.OwnerReference
 
 	read bool
 	all  map[types.UID]record
@@ -92,7 +95,12 @@ func (r *restarts) write(ctx context.Context, namespace string, p Plan, now time
 		}
 		data[string(workload)] = string(text)
 	}
-	c := accore.ConfigMap(recordName, r.own).WithData(data)
+	owner := r.owner()
+	if owner == nil {
+		return fmt.Errorf("write the ConfigMap %s/%s: there is no webhook configuration that it could belong to", r.own, recordName)
+	}
+	c := accore.ConfigMap(recordName, r.own).WithData(data).WithOwnerReferences(
+		acmeta.OwnerReference().WithAPIVersion(owner.APIVersion).WithKind(owner.Kind).WithName(owner.Name).WithUID(owner.UID))
 	if err := r.client.Apply(ctx, c, client.FieldOwner(controllerName), client.ForceOwnership); err != nil {
 		return fmt.Errorf("write the ConfigMap %s/%s: %w", r.own, recordName, err)
 	}

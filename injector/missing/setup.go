@@ -67,5 +67,5 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 func (r *Reconciler) prepare(pods func(context.Context, string) ([]corev1.Pod, error), end func(string)) {
 	r.pods, r.end = pods, end
 	r.told = map[string]map[telling]bool{}
-	r.restarts = &restarts{client: r.Client, live: r.Live, own: r.Own}
+	r.restarts = &restarts{client: r.Client, live: r.Live, own: r.Own, owner: r.Owner}
 }

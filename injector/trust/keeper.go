@@ -15,6 +15,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +35,7 @@ type Keeper struct {
 	serving *served
 	state   error // why calls do not succeed; nil: they do
 	begun   bool  // state says something
+	owner   *metav1.OwnerReference
 }
 
 // GetCertificate is for a tls.Config. It fails until there is one to serve, and from then on never.
@@ -95,10 +97,12 @@ func (k *Keeper) observe(ctx context.Context, now time.Time) (*seenObjects, erro
 	var c admissionregistrationv1.MutatingWebhookConfiguration
 	switch err := k.Client.Get(ctx, types.NamespacedName{Name: k.Configuration}, &c); {
 	case apierrors.IsNotFound(err):
+		k.owns(nil)
 		return w, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the webhook configuration %s: %w", k.Configuration, err)
 	}
+	k.owns(&c)
 	w.configuration = &c
 	for _, webhook := range c.Webhooks {
 		host, err := hostOf(webhook.ClientConfig)

@@ -259,6 +259,29 @@ func TestALostRaceIsNoErrorAndWithoutAConfigurationNothingIsWritten(t *testing.T
 	}
 }
 
+func TestWhatIsWrittenBelongsToTheConfiguration(t *testing.T) {
+	c := newCluster(t)
+	k := c.replica()
+	if k.Owner() != nil {
+		t.Errorf("an owner that nobody has seen: %v", k.Owner())
+	}
+	c.settle(k)
+	owner := metav1.OwnerReference{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingWebhookConfiguration", Name: "holdfast-injector", UID: "the-configuration"}
+	if got := k.Owner(); got == nil || *got != owner {
+		t.Errorf("the owner is %v", got)
+	}
+	if got := c.secret().OwnerReferences; len(got) != 1 || got[0] != owner {
+		t.Errorf("the Secret belongs to %v", got)
+	}
+	if err := c.store.Delete(t.Context(), c.configuration()); err != nil {
+		t.Fatal(err)
+	}
+	c.settle(k)
+	if k.Owner() != nil {
+		t.Errorf("an owner that is gone: %v", k.Owner())
+	}
+}
+
 func TestAURLIsCalledByItsName(t *testing.T) {
 	for _, row := range []struct{ url, host, problem string }{
 		{"https://localhost:9443/mutate-pod", "localhost", ""},

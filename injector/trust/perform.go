@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	acadmission "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
@@ -72,8 +71,8 @@ func (k *Keeper) makeAuthority(ctx context.Context, w *seenObjects, now time.Tim
 	if err != nil {
 		return err
 	}
-	owner := acmeta.OwnerReference().WithAPIVersion(admissionregistrationv1.SchemeGroupVersion.String()).
-		WithKind("MutatingWebhookConfiguration").WithName(w.configuration.Name).WithUID(w.configuration.UID)
+	o := ownerOf(w.configuration)
+	owner := acmeta.OwnerReference().WithAPIVersion(o.APIVersion).WithKind(o.Kind).WithName(o.Name).WithUID(o.UID)
 	secret := accore.Secret(k.Secret.Name, k.Secret.Namespace).WithOwnerReferences(owner).WithData(s.data())
 	reason := "a third of its time is left"
 	if w.useless != nil {

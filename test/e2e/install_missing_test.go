@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-gitops/holdfast/test/cluster"
 )
 
 var _ = Describe("A workload whose pod has no holder", Label("install"), func() {
@@ -63,6 +66,21 @@ var _ = Describe("A workload whose pod has no holder", Label("install"), func() 
 		Eventually(func() time.Duration { return time.Since(second.CreationTimestamp.Time) }, "90s", "1s").Should(BeNumerically(">", 70*time.Second))
 		Expect(podNow(ctx, second)).NotTo(BeNil(), "it was not restarted again")
 		Expect(eventsOf(ctx, second)).To(ConsistOf("RestartedInVain"))
+
+		By("an uninstall takes the webhook configuration away: what the injector wrote goes with it, and is not made again while the injector runs")
+		written := func() []string {
+			return strings.Fields(kubectl(ctx, cluster.Admin, "-n", cluster.InjectorNamespace, "get", "--ignore-not-found", "-o", "name",
+				"lease/holdfast-injector", "configmap/holdfast-injector-restarts", "secret/holdfast-injector"))
+		}
+		Expect(written()).To(HaveLen(3))
+		c = configuration(ctx)
+		Expect(admin().Delete(ctx, c)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			c.UID, c.ResourceVersion, c.ManagedFields = "", "", nil
+			Expect(admin().Create(ctx, c)).To(Succeed())
+		})
+		Eventually(written, "30s", "200ms").Should(BeEmpty())
+		Consistently(written, "6s", "200ms").Should(BeEmpty(), "a leader renews its Lease every two seconds")
 	})
 })
 
