@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,6 +17,11 @@ import (
 )
 
 const (
+	// A controller waits for its holder that long, and no flag makes it wait longer than the probe that the injector writes
+	// goes on asking, with time to spare for a process that is slow to begin.
+	defaultStartBound = 30 * time.Second
+	mostStartBound    = time.Minute
+
 	defaultNamespace = "flux-system"
 	namespaceFile    = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
@@ -31,6 +37,7 @@ const (
 type settings struct {
 	address    string
 	level      slog.Level
+	startBound time.Duration
 	eventsAddr string
 
 	election  bool
@@ -45,8 +52,10 @@ type settings struct {
 // bind defines the flags; controller-runtime adds --kubeconfig.
 func (s *settings) bind(fs *flag.FlagSet) {
 	fs.StringVar(&s.address, "metrics-bind-address", fmt.Sprintf(":%d", v1alpha1.HolderPort),
-		"where /metrics, /healthz and /readyz are served, and to the loopback interface alone the status page and /status")
+		"where /metrics, /healthz, /readyz and /startz are served, and to the loopback interface alone the status page and /status")
 	fs.TextVar(&s.level, "log-level", slog.LevelInfo, "least level that is logged: DEBUG, INFO, WARN or ERROR")
+	fs.DurationVar(&s.startBound, "start-bound", defaultStartBound,
+		"the longest that kustomize-controller, whose start waits for /startz, waits for this holder to be ready, counted from the holder's own start; at most "+mostStartBound.String()+", and 0: it does not wait")
 	fs.StringVar(&s.eventsAddr, "events-addr", "",
 		"the kustomize-controller's --events-addr, where Flux's notification-controller takes events; empty: none are posted")
 	fs.BoolVar(&s.election, "controller-leader-election", false,
@@ -85,6 +94,9 @@ func (s settings) resolve() (resolved, error) {
 		errs = append(errs, fmt.Errorf("--controller-feature-gates=%q: %w", s.gates, err))
 	}
 	r.cancelsHealthChecks = gates[cancelsGate]
+	if s.startBound != s.bounded() {
+		errs = append(errs, fmt.Errorf("--start-bound=%s is not between 0 and %s", s.startBound, mostStartBound))
+	}
 	if s.namespace == "" {
 		errs = append(errs, errors.New("--controller-namespace is empty: say where kustomize-controller runs"))
 	}
@@ -92,6 +104,11 @@ func (s settings) resolve() (resolved, error) {
 		errs = append(errs, errors.New("--identity is empty: give the name of this pod"))
 	}
 	return r, errors.Join(errs...)
+}
+
+// bounded is how long the controller waits, whatever the flag says.
+func (s settings) bounded() time.Duration {
+	return min(max(s.startBound, 0), mostStartBound)
 }
 
 // shardOf reads a selector as Flux does, which knows fewer operators than Kubernetes; "" selects everything.

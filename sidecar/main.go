@@ -7,19 +7,16 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net/http"
+	"net"
 	"os"
 	"time"
 
 	"github.com/go-logr/logr"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/holdfast-gitops/holdfast/internal/applier/flux"
 	"github.com/holdfast-gitops/holdfast/internal/stopping"
@@ -27,27 +24,36 @@ import (
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
 	"github.com/holdfast-gitops/holdfast/sidecar/leader"
 	"github.com/holdfast-gitops/holdfast/sidecar/notify"
+	"github.com/holdfast-gitops/holdfast/sidecar/start"
 	"github.com/holdfast-gitops/holdfast/sidecar/statuspage"
 )
 
-// A stop is over within five seconds: passes get the first two to end, suspending what is resumed the rest.
+// A stop is over within five seconds: passes get the first two to end, suspending what is resumed the rest, and the server
+// is there until then.
 const (
 	passesEnd   = 2 * time.Second
 	managerEnds = passesEnd + 500*time.Millisecond // when the manager is given up, which ends the passes itself
-	suspendsEnd = 2500 * time.Millisecond
+	suspendsEnd = 2300 * time.Millisecond
+	serverEnds  = 200 * time.Millisecond
 )
 
 func main() {
 	var s settings
 	s.bind(flag.CommandLine)
 	version.AddFlag(flag.CommandLine, "holder", os.Stdout, os.Exit)
-	flag.Parse()
+	flag.CommandLine.Init("holder", flag.ContinueOnError)
+	usage := flag.CommandLine.Parse(os.Args[1:]) // has printed what is wrong, and how it is used
+	if errors.Is(usage, flag.ErrHelp) {
+		os.Exit(0)
+	}
 	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.level}))
 	ctrl.SetLogger(log)
 
-	config, err := ctrl.GetConfig()
-	if err == nil {
-		err = run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), log), config, s)
+	listener, err := net.Listen("tcp", s.address)
+	if err != nil {
+		err = fmt.Errorf("--metrics-bind-address=%s: nobody can be told how the holder is: %w", s.address, err)
+	} else {
+		err = run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), log), listener, s, usage, ctrl.GetConfig)
 	}
 	if err != nil {
 		log.Error(err, "holder ends")
@@ -55,64 +61,89 @@ func main() {
 	}
 }
 
-// run holds until ctx ends, and then suspends what it had resumed.
-func run(ctx context.Context, config *rest.Config, s settings) error {
-	flags, err := s.resolve()
+// run answers on listener from its first moment to its last. In between it holds until ctx ends, and then suspends what it
+// had resumed. With something wrong that time does not mend, it says so and stays until its controller has been let start;
+// usage is such a thing, in the command line.
+func run(ctx context.Context, listener net.Listener, s settings, usage error, config func() (*rest.Config, error)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	h := holder{settings: s, gate: start.NewGate(s.bounded()), counted: prometheus.NewRegistry()}
+	h.page = statuspage.New(ctx, &h.early, h.early.leadership, now)
+	server := start.Serve(listener, h.gate, prometheus.Gatherers{metrics.Registry, h.counted}, h.page.Handler())
+	go func() {
+		select {
+		case err := <-server.Failed():
+			stop(err)
+		case <-ctx.Done():
+		}
+	}()
+	go h.gate.Tell(ctx)
+
+	err := errors.Join(usage, h.gate.Register(h.counted))
+	if err == nil {
+		err = h.hold(ctx, config)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.gate.Waits(func() error { return err })
+		ctrl.LoggerFrom(ctx).Error(err, "the holder cannot hold, and ends when its controller has been let start")
+		h.gate.Outlast(ctx)
+	}
+	closing, cancel := context.WithTimeout(context.Background(), serverEnds)
+	defer cancel()
+	server.Close(closing)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// holder is what is there before anything has been asked of an API server.
+type holder struct {
+	settings
+	gate    *start.Gate
+	counted *prometheus.Registry
+	page    *statuspage.Page
+	early   early
+}
+
+// hold waits until there is an API server that knows every kind, and holds until ctx ends.
+func (h *holder) hold(ctx context.Context, config func() (*rest.Config, error)) error {
+	flags, err := h.resolve()
 	if err != nil {
 		return err
 	}
-	config = rest.CopyConfig(config)
-	config.QPS = -1 // the API server's own fairness decides; a holder that queues its suspends behind itself is late
-	scheme := runtime.NewScheme()
-	if err := errors.Join(controller.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
-		return fmt.Errorf("register kinds: %w", err)
-	}
-	grace, lease := passesEnd, leader.LeaseOf(s.namespace, s.selector)
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                  scheme,
-		Metrics:                 metricsserver.Options{BindAddress: s.address},
-		HealthProbeBindAddress:  "0", // the probes are beside the metrics
-		Cache:                   cache.Options{ByObject: leader.Only(lease)},
-		GracefulShutdownTimeout: &grace,
-	})
-	if err != nil {
-		return fmt.Errorf("set up: %w", err)
-	}
-	uid, err := controller.ClusterUID(ctx, mgr.GetAPIReader())
+	lease := leader.LeaseOf(h.namespace, h.selector)
+	mgr, uid, err := h.reach(ctx, config, lease)
 	if err != nil {
 		return err
 	}
-	counts, err := controller.NewMetrics(metrics.Registry, mgr.GetClient())
+	if mgr == nil {
+		return nil // told to stop before there was anything to hold
+	}
+	counts, err := controller.NewMetrics(h.counted, mgr.GetClient())
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	heartbeat, err := leader.NewHeartbeat(mgr.GetClient(), s.namespace, s.identity, now)
+	heartbeat, err := leader.NewHeartbeat(mgr.GetClient(), h.namespace, h.identity, now)
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(heartbeat); err != nil {
-		return fmt.Errorf("set up: %w", err)
-	}
 	watcher := leader.Off()
-	if s.election {
-		if watcher, err = leader.Watch(ctx, mgr.GetCache(), lease, s.identity); err != nil {
+	if h.election {
+		if watcher, err = leader.Watch(ctx, mgr.GetCache(), lease, h.identity); err != nil {
 			return err
 		}
 	}
-	at := func() statuspage.Leadership {
+	h.early.become(mgr.GetClient(), func() statuspage.Leadership {
 		state := watcher.State()
 		return statuspage.Leadership{Holder: heartbeat.Name(), Leads: state.Leads, Controller: state.Controller}
-	}
-	page := statuspage.New(ctx, mgr.GetClient(), at, now)
-	if err := page.Follow(ctx, mgr.GetCache()); err != nil {
+	})
+	if err := h.page.Follow(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	if err := serve(mgr, ready(mgr.GetCache()), page.Handler()); err != nil {
-		return err
-	}
-	posts, err := notify.Open(notify.Options{Address: s.eventsAddr, Instance: s.identity, Log: ctrl.LoggerFrom(ctx), Count: counts.Posted})
-	if err != nil {
-		return fmt.Errorf("--events-addr: %w", err)
+	posts, err := notify.Open(notify.Options{Address: h.eventsAddr, Instance: h.identity, Log: ctrl.LoggerFrom(ctx), Count: counts.Posted})
+	if err != nil { // the controller may take an address that is none for the holder, which can hold without
+		ctrl.LoggerFrom(ctx).Error(err, "no event is posted: correct --events-addr")
 	}
 	r := &controller.Reconciler{
 		Client:              mgr.GetClient(),
@@ -127,10 +158,11 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 		Shard:               flags.shard,
 		Watched:             flags.watched,
 		CancelsHealthChecks: flags.cancelsHealthChecks,
-		Namespace:           s.namespace,
+		Namespace:           h.namespace,
 		Heartbeat:           heartbeat.Name(),
 	}
-	if err := r.SetupWithManager(ctx, mgr, watcher.Changes()); err != nil {
+	ready := manager.RunnableFunc(func(context.Context) error { h.gate.Ready(); return nil }) // it runs once the caches are filled
+	if err := errors.Join(r.SetupWithManager(ctx, mgr, watcher.Changes()), mgr.Add(heartbeat), mgr.Add(ready)); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
 	ended := stopping.Within(ctx, managerEnds, mgr.Start)
@@ -139,30 +171,4 @@ func run(ctx context.Context, config *rest.Config, s settings) error {
 	stopped := errors.Join(ended, r.Stop(last), heartbeat.Release(last))
 	posts.Close(last) // no pass runs any more, so nothing is added
 	return stopped
-}
-
-// serve puts the probes and the status on the metrics server.
-func serve(mgr ctrl.Manager, ready healthz.Checker, page http.Handler) error {
-	if err := mgr.AddMetricsServerExtraHandler("/", page); err != nil {
-		return fmt.Errorf("serve the status: %w", err)
-	}
-	for path, check := range map[string]healthz.Checker{"/healthz": healthz.Ping, "/readyz": ready} {
-		h := http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"holder": check}})
-		if err := mgr.AddMetricsServerExtraHandler(path, h); err != nil {
-			return fmt.Errorf("serve %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-// ready succeeds once the caches are filled.
-func ready(c cache.Cache) healthz.Checker {
-	return func(req *http.Request) error {
-		ctx, cancel := context.WithTimeout(req.Context(), time.Second)
-		defer cancel()
-		if !c.WaitForCacheSync(ctx) {
-			return errors.New("the caches are not filled yet")
-		}
-		return nil
-	}
 }
