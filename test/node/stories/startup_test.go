@@ -2,18 +2,27 @@ package stories
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/test/cluster"
+	"github.com/holdfast-gitops/holdfast/test/scene"
 )
 
 // promptly is how long a pod may take to go whose holder never came up. Its grace period is twice as long.
 const promptly = 30 * time.Second
+
+// bound is how long a controller waits for its holder, unless that one's flags say otherwise.
+const bound = 30 * time.Second
 
 // stuckPod is a pod as kustomize-controller's, with a native sidecar of somebody else's, under an account that may not list
 // triggers: its holder runs and does not get ready.
@@ -51,6 +60,60 @@ spec:
   - {name: manager, image: "ghcr.io/fluxcd/kustomize-controller:v1.9.6", imagePullPolicy: Never}
 `
 
+// withoutRights takes the bindings away by which the holder beside kustomize-controller may do its work, until back is called
+// or the story ends. The controller can still apply ConfigMaps without them.
+func withoutRights(ctx context.Context) (back func(context.Context)) {
+	GinkgoHelper()
+	var taken []*rbacv1.ClusterRoleBinding
+	for _, name := range []string{"holdfast-holder", "cluster-reconciler-flux-system"} {
+		b := &rbacv1.ClusterRoleBinding{}
+		Expect(admin().Get(ctx, client.ObjectKey{Name: name}, b)).To(Succeed())
+		taken = append(taken, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: b.Labels, Annotations: b.Annotations}, RoleRef: b.RoleRef, Subjects: b.Subjects,
+		})
+	}
+	back = func(ctx context.Context) {
+		GinkgoHelper()
+		for _, b := range taken {
+			Expect(admin().Create(ctx, b)).To(Succeed())
+		}
+		taken = nil
+	}
+	DeferCleanup(func(ctx SpecContext) { back(ctx) }, NodeTimeout(podBound))
+	for _, b := range taken {
+		Expect(admin().Delete(ctx, b.DeepCopy())).To(Succeed())
+	}
+	return back
+}
+
+// unheld has a Kustomization that nobody holds apply a ConfigMap to the team's namespace.
+func unheld(ctx context.Context, t *scene.Team) {
+	GinkgoHelper()
+	name := t.Name + "-unheld"
+	Expect(world.Git.AddRepo(ctx, name, map[string]string{"unheld.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unheld, namespace: " + t.Name + "}\n"})).To(Succeed())
+	Expect(world.Apply(ctx, fmt.Sprintf(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: %[1]s, namespace: flux-system}
+spec:
+  url: %[2]s
+  interval: 1h
+  ref: {branch: main}
+  secretRef: {name: %[3]s}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: %[1]s, namespace: flux-system}
+spec:
+  interval: 1h
+  prune: false
+  sourceRef: {kind: GitRepository, name: %[1]s}
+`, name, world.Git.URL(name), t.Name))).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		kubectl(ctx, "-n", cluster.FluxNamespace, "delete", "kustomization,gitrepository", name, "--wait=false")
+	}, NodeTimeout(podBound))
+}
+
 func startupStories() {
 	BeforeAll(func(ctx SpecContext) { installed(ctx) })
 
@@ -74,6 +137,57 @@ func startupStories() {
 		took := goneAfter(ctx, pod)
 		AddReportEntry("the pod was gone after", took.Round(100*time.Millisecond).String())
 		Expect(took).To(BeNumerically("<", promptly))
+	})
+
+	It("starts without waiting for ever for a holder that lacks its rights: nothing held is applied, and rights that come back are enough", storyBound, func(ctx SpecContext) { // B8
+		t := stillTeam(ctx, "node-rights")
+		back := withoutRights(ctx)
+		old := controllerPod(ctx)
+		kubectl(ctx, "-n", old.Namespace, "delete", "pod", old.Name, "--timeout="+podBound.String())
+		unheld(ctx, t)
+		commit := pushed(ctx, t, "debug")
+		kubectl(ctx, "-n", cluster.FluxNamespace, "annotate", "--overwrite", "kustomization", t.Name, "reconcile.fluxcd.io/requestedAt=by-hand")
+
+		By("the controller waits for the bound, and no longer")
+		pod := controllerPod(ctx)
+		of := statuses(pod)
+		waited := of[manager].State.Running.StartedAt.Sub(of[v1alpha1.HolderContainer].State.Running.StartedAt.Time)
+		AddReportEntry("the controller waited for", waited.String())
+		Expect(waited).To(And(BeNumerically(">=", bound-2*time.Second), BeNumerically("<", bound+20*time.Second))) // of whole seconds
+		Expect(of[v1alpha1.HolderContainer].RestartCount).To(BeZero())
+
+		By("it applies what nobody holds, and nothing that is held")
+		Eventually(func() string { return kubectl(ctx, "-n", t.Name, "get", "configmap", "-o", "name") }).
+			WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(ContainSubstring("configmap/unheld"))
+		Consistently(func() string { return level(ctx, t) }).WithContext(ctx).WithTimeout(quiet).WithPolling(lookEvery).Should(Equal("info"))
+		Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
+
+		By("and everybody can see it")
+		at := forward(ctx)
+		code, _, said := visit(at + "/readyz")
+		Expect(code).To(Equal(http.StatusServiceUnavailable))
+		Expect(said).To(And(ContainSubstring("FluxTriggers cannot be read"), ContainSubstring("forbidden"), ContainSubstring("bind the ClusterRole holdfast-holder")))
+		code, _, said = visit(at + "/startz")
+		Expect(code).To(Equal(http.StatusOK))
+		Expect(said).To(ContainSubstring("does not wait for it any longer"))
+		_, _, said = visit(at + "/metrics")
+		Expect(said).To(And(ContainSubstring("\nholdfast_holder_bypassed 1\n"), ContainSubstring("\nholdfast_holder_ready 0\n")))
+		Expect(kubectl(ctx, "-n", pod.Namespace, "logs", pod.Name, "-c", v1alpha1.HolderContainer)).To(ContainSubstring("beside a holder that does not hold"))
+
+		By("with its rights the same process holds")
+		back(ctx)
+		Eventually(func() int { code, _, _ := visit(at + "/readyz"); return code }).
+			WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(Equal(http.StatusOK)) // a watch that is refused is tried again after a minute at most
+		_, _, said = visit(at + "/metrics")
+		Expect(said).To(And(ContainSubstring("\nholdfast_holder_bypassed 0\n"), ContainSubstring("\nholdfast_holder_ready 1\n")))
+		ask(ctx, t, "r1", commit)
+		answered(ctx, t, "r1")
+		Expect(level(ctx, t)).To(Equal("debug"))
+		now := controllerPod(ctx)
+		Expect(now.UID).To(Equal(pod.UID))
+		for name, s := range statuses(now) {
+			Expect(s.RestartCount).To(BeZero(), name)
+		}
 	})
 }
 

@@ -81,7 +81,7 @@ func statusStories() {
 		pod := controllerPod(ctx)
 		get := peer(ctx, "team-a")
 		at := "http://" + pod.Status.PodIP + ":9797"
-		for path, want := range map[string]string{"/": "403 ", "/status": "403 ", "/metrics": "200 ", "/healthz": "200 ", "/readyz": "200 "} {
+		for path, want := range map[string]string{"/": "403 ", "/status": "403 ", "/metrics": "200 ", "/healthz": "200 ", "/readyz": "200 ", "/startz": "200 "} {
 			said, err := get(at + path)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(said).To(HavePrefix(want), path)
