@@ -60,10 +60,10 @@ func main() {
 	flag.DurationVar(&s.poll, "poll-interval", 10*time.Second, "how often each branch is asked for commits of others")
 	flag.StringVar(&s.metrics, "metrics-bind-address", ":8080", "where /metrics is served; 0: nowhere")
 	flag.StringVar(&s.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0: nowhere")
-	flag.StringVar(&s.audit.Address, "audit-bind-address", ":9443", "where the API server's audit webhook is received, over mutual TLS")
-	flag.StringVar(&s.audit.CertFile, "audit-tls-cert-file", "", "certificate of the audit receiver, PEM; required")
-	flag.StringVar(&s.audit.KeyFile, "audit-tls-key-file", "", "key of that certificate, PEM; required")
-	flag.StringVar(&s.audit.ClientCAFile, "audit-client-ca-file", "", "authorities of the API server's client certificate, PEM; required")
+	flag.StringVar(&s.audit.Address, "audit-bind-address", ":9443", "where the API server's audit webhook is received, over mutual TLS; 0: nowhere, and nobody is named")
+	flag.StringVar(&s.audit.CertFile, "audit-tls-cert-file", "", "certificate of the audit receiver, PEM; required unless there is none")
+	flag.StringVar(&s.audit.KeyFile, "audit-tls-key-file", "", "key of that certificate, PEM; required like it")
+	flag.StringVar(&s.audit.ClientCAFile, "audit-client-ca-file", "", "authorities of the API server's client certificate, PEM; required like it")
 	flag.StringVar(&s.token, "audit-token-file", "", "bearer token the audit webhook must carry as well; empty: none")
 	flag.TextVar(&level, "log-level", slog.LevelInfo, "least level that is logged: DEBUG, INFO, WARN or ERROR")
 	version.AddFlag(flag.CommandLine, "gitmirror", os.Stdout, os.Exit)
@@ -84,13 +84,19 @@ func main() {
 	}
 }
 
-// check names the first flag that is required and not set.
+// nowhere is an address at which nothing is received.
+const nowhere = "0"
+
+// check names the first flag that is required and not set. Without a receiver none is.
 func (s settings) check() error {
+	if s.audit.Address == nowhere {
+		return nil
+	}
 	for _, required := range []struct{ flag, value string }{
 		{"audit-tls-cert-file", s.audit.CertFile}, {"audit-tls-key-file", s.audit.KeyFile}, {"audit-client-ca-file", s.audit.ClientCAFile},
 	} {
 		if required.value == "" {
-			return fmt.Errorf("-%s is required; docs/audit.md says what it is", required.flag)
+			return fmt.Errorf("-%s is required; docs/audit.md says what it is, and -audit-bind-address=%s does without", required.flag, nowhere)
 		}
 	}
 	return nil
@@ -130,12 +136,16 @@ func run(ctx context.Context, config *rest.Config, s settings, log logr.Logger) 
 	return stopping.Within(ctx, stopBound+time.Second, mgr.Start)
 }
 
-// receive returns the audit receiver and where its facts are kept.
+// receive returns the audit receiver and where its facts are kept. The receiver is nil, and no fact ever comes, when it is to
+// listen nowhere.
 func receive(s settings, log logr.Logger) (*audit.Index, *audit.Server, error) {
 	facts := audit.NewIndex(audit.DefaultIndexSize, audit.DefaultIndexTTL)
 	counts := audit.NewMetrics()
 	if err := metrics.Registry.Register(counts); err != nil {
 		return nil, nil, fmt.Errorf("register metrics: %w", err)
+	}
+	if s.audit.Address == nowhere {
+		return facts, nil, nil
 	}
 	s.audit.Log = log.WithName("audit")
 	s.audit.Handler = &audit.Receiver{Index: facts, TokenFile: s.token, Metrics: counts, Log: s.audit.Log}
@@ -143,9 +153,12 @@ func receive(s settings, log logr.Logger) (*audit.Index, *audit.Server, error) {
 	return facts, server, err
 }
 
-// mirrorNamed runs the mirror and the receiver that names who made what it brings. The receiver ends last, so that also
-// what is under way at a stop gets its name.
+// mirrorNamed runs the mirror and the receiver, if any, that names who made what it brings. The receiver ends last, so that
+// also what is under way at a stop gets its name.
 func mirrorNamed(m *mirror.Mirror, receiver *audit.Server) func(context.Context) error {
+	if receiver == nil {
+		return m.Start
+	}
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
