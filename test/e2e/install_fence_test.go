@@ -169,6 +169,7 @@ spec: {path: ./parent, interval: 1h, retryInterval: 5s, prune: false, sourceRef:
 		t := stillTeam(ctx, "fence-glass")
 		fence(ctx, "Deny")
 		fenced(ctx, t)
+		told := audited(ctx)
 		kubectl(ctx, cluster.Bob, "-n", cluster.FluxNamespace, "annotate", "kustomization", t.Name, "holdfast.dev/break-glass=")
 		_, err := world.Kubectl(ctx, cluster.Bob, "-n", cluster.FluxNamespace, "patch", "kustomization", t.Name, "--type=merge", "-p", resume)
 		Expect(err).To(MatchError(ContainSubstring("is held by Holdfast")), "there must be a reason")
@@ -179,6 +180,12 @@ spec: {path: ./parent, interval: 1h, retryInterval: 5s, prune: false, sourceRef:
 		_, err = t.AwaitEvent(ctx, v1alpha1.ReasonResumedElsewhere, "web")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(t.AwaitHeld(ctx)).To(Succeed())
+
+		By("and the audit log keeps who it was and why, at that one write")
+		Eventually(func() []string { return told.annotations(t.Name, "holdfast-kustomizations/break-glass") }).WithTimeout(20 * time.Second).
+			WithPolling(100 * time.Millisecond).Should(ConsistOf(cluster.Bob + " patch: " + cluster.Bob + ": incident 4711"))
+		Expect(told.annotations(t.Name, "validation.policy.admission.k8s.io/validation_failure")).
+			To(ConsistOf(HavePrefix(cluster.Bob+" patch: ")), "as it keeps the write that was refused")
 	})
 
 	It("only warns when it is told to", storyBound, func(ctx SpecContext) {
