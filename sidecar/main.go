@@ -63,8 +63,8 @@ func main() {
 
 // run answers on listener from its first moment to its last. In between it holds until ctx ends, and then suspends what it
 // had resumed. With something wrong that time does not mend, it says so and stays until its controller has been let start;
-// usage is such a thing, in the command line.
-func run(ctx context.Context, listener net.Listener, s settings, usage error, config func() (*rest.Config, error)) error {
+// usage is such a thing, in the command line. find says where the API server is.
+func run(ctx context.Context, listener net.Listener, s settings, usage error, find func() (*rest.Config, error)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	h := holder{settings: s, gate: start.NewGate(s.bounded()), counted: prometheus.NewRegistry()}
@@ -81,7 +81,7 @@ func run(ctx context.Context, listener net.Listener, s settings, usage error, co
 
 	err := errors.Join(usage, h.gate.Register(h.counted))
 	if err == nil {
-		err = h.hold(ctx, config)
+		err = h.hold(ctx, find)
 	}
 	if err != nil && ctx.Err() == nil {
 		h.gate.Waits(func() error { return err })
@@ -107,13 +107,13 @@ type holder struct {
 }
 
 // hold waits until there is an API server that knows every kind, and holds until ctx ends.
-func (h *holder) hold(ctx context.Context, config func() (*rest.Config, error)) error {
+func (h *holder) hold(ctx context.Context, find func() (*rest.Config, error)) error {
 	flags, err := h.resolve()
 	if err != nil {
 		return err
 	}
 	lease := leader.LeaseOf(h.namespace, h.selector)
-	mgr, uid, err := h.reach(ctx, config, lease)
+	mgr, uid, err := h.reach(ctx, find, lease)
 	if err != nil {
 		return err
 	}

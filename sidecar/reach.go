@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -50,7 +52,7 @@ func kinds() []start.Kind {
 
 // reach returns a manager with a cache for every kind, and the uid of the cluster, once there is an API server that says so.
 // Until then it tries again; what went wrong last is why the gate waits. It returns nil when ctx ends before.
-func (h *holder) reach(ctx context.Context, config func() (*rest.Config, error), lease types.NamespacedName) (mgr ctrl.Manager, uid string, err error) {
+func (h *holder) reach(ctx context.Context, find func() (*rest.Config, error), lease types.NamespacedName) (mgr ctrl.Manager, uid string, err error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(controller.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		return nil, "", fmt.Errorf("register kinds: %w", err)
@@ -63,7 +65,7 @@ func (h *holder) reach(ctx context.Context, config func() (*rest.Config, error),
 	go func() {
 		log, said := ctrl.LoggerFrom(ctx), ""
 		for wait := againFirst; ; wait = min(2*wait, againLast) {
-			mgr, uid, err := h.try(ctx, config, scheme, lease)
+			mgr, uid, err := h.try(ctx, find, scheme, lease)
 			if err == nil {
 				got <- reached{mgr, uid}
 				return
@@ -89,8 +91,8 @@ func (h *holder) reach(ctx context.Context, config func() (*rest.Config, error),
 }
 
 // try makes a manager anew, because what one has heard of an API server it does not ask again.
-func (h *holder) try(ctx context.Context, config func() (*rest.Config, error), scheme *runtime.Scheme, lease types.NamespacedName) (ctrl.Manager, string, error) {
-	c, err := config()
+func (h *holder) try(ctx context.Context, find func() (*rest.Config, error), scheme *runtime.Scheme, lease types.NamespacedName) (ctrl.Manager, string, error) {
+	c, err := find()
 	if err != nil {
 		return nil, "", fmt.Errorf("find the API server: %w", err)
 	}
@@ -102,6 +104,7 @@ func (h *holder) try(ctx context.Context, config func() (*rest.Config, error), s
 		Metrics:                 metricsserver.Options{BindAddress: "0"}, // the holder has a server of its own
 		HealthProbeBindAddress:  "0",
 		Cache:                   cache.Options{ByObject: leader.Only(lease), DefaultWatchErrorHandler: caches.WatchFailed},
+		Controller:              config.Controller{SkipNameValidation: ptr.To(true)}, // there is one; a test has several holders
 		GracefulShutdownTimeout: &grace,
 	})
 	if err != nil {

@@ -22,11 +22,17 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
 )
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
 
 // begun runs a holder whose controller waits for it for a second. It returns a way to ask it, and one to stop it.
 func begun(t *testing.T, usage error, config func() (*rest.Config, error), args ...string) (ask func(path string) (int, string), stop func() error) {
@@ -154,6 +160,7 @@ func TestAHolderThatIsNeverReadyLetsItsControllerStartAtTheBoundAndSaysWhyItIsNo
 		{name: "a bound beyond what the probe waits", config: missing, args: []string{"--start-bound=-1s"}, why: "--start-bound=-1s is not between 0 and 1m0s", fails: true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			ask, stop := begun(t, row.usage, row.config, row.args...)
 			if !slices.Contains(row.args, "--start-bound=-1s") {
 				if code, said := ask("/startz"); code != http.StatusServiceUnavailable {

@@ -21,12 +21,12 @@ func waiting() error {
 
 func TestAGateOpensWhenTheHolderIsReadyAndAtItsBoundAnyhow(t *testing.T) {
 	for _, row := range []struct {
-		name             string
-		bound            time.Duration
-		readyAt, lookAt  time.Duration // readyAt 0: never
-		open, ready      bool
-		left             time.Duration
-		ready1, bypassed float64
+		name              string
+		bound             time.Duration
+		readyAt, lookAt   time.Duration // readyAt 0: never
+		open, ready       bool
+		left              time.Duration
+		isReady, bypassed float64
 	}{
 		{"is shut at first", bound, 0, 0, false, false, bound, 0, 0},
 		{"is shut to the last moment before its bound", bound, 0, bound - 1, false, false, 1, 0, 0},
@@ -52,7 +52,7 @@ func TestAGateOpensWhenTheHolderIsReadyAndAtItsBoundAnyhow(t *testing.T) {
 				if (s.Why == "") != s.Ready {
 					t.Errorf("ready: %v, because %q", s.Ready, s.Why)
 				}
-				if got := values(t, g); got["holdfast_holder_ready"] != row.ready1 || got["holdfast_holder_bypassed"] != row.bypassed {
+				if got := values(t, g); got["holdfast_holder_ready"] != row.isReady || got["holdfast_holder_bypassed"] != row.bypassed {
 					t.Errorf("got %v", got)
 				}
 			})
