@@ -47,7 +47,8 @@ help: ## Print this help
 	@echo '  FUZZTIME=20s       fuzz: how long for each target'
 	@echo '  MUTANT=pattern     mutants: only those whose names match, such as MUTANT="simulated-*"'
 	@echo '  MUTATE=packages    mutate: these instead of the cores, such as MUTATE=internal/binding'
-	@echo '  RACE=1             test-unit, test-e2e: with the race detector; needs a C compiler'
+	@echo '  REQUIRE_NODE=1     test-node: where no node can be started, fail instead of skipping'
+	@echo '  RACE=1             test-unit, test-e2e, test-node: with the race detector; needs a C compiler'
 
 .PHONY: demo
 demo: ## Watch an edit go all the way round in a real cluster; then it is yours (ONCE=1 ends it)
@@ -60,7 +61,7 @@ cluster: ## Start the real control plane and Flux alone, print KUBECONFIG and th
 	@$(GO) -C test run ./cluster/cmd/cluster
 
 .PHONY: test
-test: test-unit test-e2e ## All tests: test-unit, then test-e2e
+test: test-unit test-e2e test-node ## All tests: test-unit, then test-e2e, then test-node
 
 .PHONY: test-unit
 test-unit: ## Tests that need no running world, the layer rule among them
@@ -94,7 +95,7 @@ test-e2e: ## The kinds, the stories and the facts against the real kube-apiserve
 	@$(GO) -C test tool ginkgo run $(race) --procs=3 --timeout=75m --label-filter="$$LABEL" --silence-skips --no-color ./e2e ./facts
 
 .PHONY: test-node
-test-node: ## Stories with real pods on a real node; needs root, containerd and what it says is missing (REQUIRE_NODE=1: or fails)
+test-node: ## Stories with real pods on a real node; without root and containerd they are skipped, and say what is missing
 	@echo '== real Kubernetes and Flux, built from their modules unless they are cached'
 	@$(GO) -C test run ./cluster/cmd/cluster -build
 	@echo '== a node with containerd and kubelet, images made from the checkout, and the chart'

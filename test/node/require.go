@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// needs are the files a node runs or calls, with the Debian package that brings each.
+// needs are the programs that a node or its stories call, with the Debian package that brings each.
 var needs = []struct{ command, pkg string }{
 	{"containerd", "containerd"},
 	{"ctr", "containerd"},
@@ -17,6 +17,7 @@ var needs = []struct{ command, pkg string }{
 	{"iptables", "iptables"},
 	{"ip", "iproute2"},
 	{"nsenter", "util-linux"},
+	{"curl", "curl"}, // which the guide for an install prints
 }
 
 // cniDirs are where distributions put the plugins of CNI; the first that has them is used.
@@ -38,6 +39,11 @@ func Missing() error {
 	}
 	if _, err := pluginDir(); err != nil {
 		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		if err := tryNamespaces(); err != nil {
+			errs = append(errs, fmt.Errorf("root may not make namespaces here: %w; run it on a machine, or in a container with all privileges", err))
+		}
 	}
 	return errors.Join(errs...)
 }
