@@ -103,4 +103,27 @@ var aroundInjecting = []Mutant{
 		Package: "./injector/missing",
 		Run:     "^TestARestartIsWrittenDownBeforeItIsDone$",
 	},
+	{
+		Name:    "lease-outlives-an-uninstall",
+		Promise: "What the injector writes goes with its webhook configuration.",
+		File:    "injector/lease.go",
+		Old:     `	l.OwnerReferences = []metav1.OwnerReference{*owner}`,
+		New:     `	l.OwnerReferences = nil`,
+		Package: "./injector",
+		Run:     "^TestTheLeaseGoesWithTheWebhookConfiguration$",
+	},
+	{
+		Name:    "lease-before-it-has-an-owner",
+		Promise: "An injector that outlives its webhook configuration writes nothing anew.",
+		File:    "injector/lease.go",
+		Old: `	if owner == nil {
+		return nil, errors.New(`,
+		New: `	if owner == nil {
+		return o.LeaseInterface.Create(ctx, l, opts)
+	}
+	if owner == nil {
+		return nil, errors.New(`,
+		Package: "./injector",
+		Run:     "^TestNobodyLeadsWhileThereIsNoWebhookConfiguration$",
+	},
 }
