@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -63,6 +64,26 @@ func auditDir() string {
 // guideTeam is the team of the guides. Its objects of Holdfast are made by the guide.
 var guideTeam *scene.Team
 
+// withAudit are the blocks of the guide for an install for who may configure the API server; withoutAudit are those for who
+// may not. They differ in how the chart is installed.
+func withAudit() []string { return guideBlocks(true) }
+
+func withoutAudit() []string { return guideBlocks(false) }
+
+func guideBlocks(audit bool) []string {
+	GinkgoHelper()
+	all := blocks("install-flux.md")
+	without := func(script string) bool { return strings.Contains(script, "  audit:\n    enabled: false\n") }
+	with := func(script string) bool { return strings.Contains(script, "helm install") && !without(script) }
+	for _, way := range []func(string) bool{with, without} {
+		Expect(slices.DeleteFunc(slices.Clone(all), func(script string) bool { return !way(script) })).To(HaveLen(1), "the guide prints each way once")
+	}
+	if audit {
+		return slices.DeleteFunc(all, without)
+	}
+	return slices.DeleteFunc(all, with)
+}
+
 // installed runs the guide, once for all stories.
 func installed(ctx context.Context) {
 	GinkgoHelper()
@@ -74,7 +95,7 @@ func installed(ctx context.Context) {
 		Files: map[string]string{folder + "/settings.yaml": scene.Settings("team-a", "info")}})
 	Expect(err).NotTo(HaveOccurred())
 	guideTeam = t
-	run := blocks("install-flux.md")
+	run := withAudit()
 	Expect(len(run)).To(BeNumerically(">", 9))
 	for _, script := range run {
 		out := shell(ctx, script)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/test/cluster"
+	"github.com/holdfast-gitops/holdfast/test/cluster/gitserver"
+	"github.com/holdfast-gitops/holdfast/test/node"
 	"github.com/holdfast-gitops/holdfast/test/scene"
 )
 
@@ -36,6 +38,20 @@ func left(ctx context.Context) []string {
 		"deployments,replicasets,pods,services,configmaps,serviceaccounts,jobs,roles,rolebindings,clusterroles,clusterrolebindings,"+
 			"mutatingwebhookconfigurations,poddisruptionbudgets,validatingadmissionpolicies,validatingadmissionpolicybindings,networkpolicies")
 	return strings.Fields(out)
+}
+
+// named are all objects named after Holdfast, of whatever kind. Events are left out: the API server drops them by itself.
+func named(ctx context.Context) []string {
+	GinkgoHelper()
+	kinds := strings.Fields(kubectl(ctx, "api-resources", "--verbs=list", "-o", "name"))
+	kinds = slices.DeleteFunc(kinds, func(kind string) bool {
+		return kind == "events" || strings.HasPrefix(kind, "events.") || kind == "componentstatuses"
+	})
+	Expect(len(kinds)).To(BeNumerically(">", 40))
+	all := strings.Fields(kubectl(ctx, "get", strings.Join(kinds, ","), "-A", "-o", "name"))
+	return slices.DeleteFunc(all, func(name string) bool {
+		return !strings.Contains(name, "holdfast") || strings.HasSuffix(name, "/"+node.Name) // the node has a name of ours
+	})
 }
 
 // uninstalled waits until nothing that the chart made runs or grants anything any more.
@@ -77,18 +93,36 @@ func uninstallStories() {
 	})
 
 	It("takes the guide back to a Kustomization that nobody holds, with its commands as they are printed", storyBound, func(ctx SpecContext) {
-		By("installed anew, and held again")
+		By("installed anew, now as where nobody may configure the API server, and held again")
 		shell(ctx, "kubectl label namespace flux-system holdfast.dev/inject-")
-		for _, script := range blocks("install-flux.md") {
+		for _, script := range withoutAudit() {
 			if !slices.ContainsFunc([]string{"create namespace", "create secret generic fleet-git"}, func(s string) bool { return strings.Contains(script, s) }) {
 				shell(ctx, script)
 			}
 		}
 		Expect(kustomization(ctx, guideTeam).Spec.Suspend).To(BeTrue())
 
+		By("an edit is mirrored and applied, and nobody is named")
+		Expect(kubectl(ctx, "-n", "holdfast-system", "get", "service,secret", "-o", "name")).NotTo(ContainSubstring("service/holdfast-gitmirror"))
+		tip, err := world.Git.Head(ctx, guideTeam.Name, gitserver.Branch)
+		Expect(err).NotTo(HaveOccurred())
+		kubectl(ctx, "-n", guideTeam.Name, "patch", "configmap", "settings", "--type=merge", "-p", `{"data":{"level":"trace"}}`)
+		c, err := guideTeam.AwaitCommit(ctx, tip, "attribution-unresolved@holdfast.invalid")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(guideTeam.Await(ctx, "the edit's commit is applied", func(ctx context.Context) (bool, string, error) {
+			k, err := guideTeam.Kustomization(ctx)
+			return k.Status.LastAppliedRevision == "main@sha1:"+c.Hash && k.Spec.Suspend, k.Status.LastAppliedRevision, err
+		})).To(Succeed())
+
 		run := blocks("uninstall.md")
 		Expect(run).NotTo(BeEmpty())
 		for _, script := range run {
+			if strings.Contains(script, "customresourcedefinitions") {
+				By("and what is left by then is what the page says: the kinds, and what a person made")
+				Eventually(func() []string { return named(ctx) }).WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(HaveEach(
+					Or(HavePrefix("customresourcedefinition."), HavePrefix("apiservice."), ContainSubstring(".holdfast.dev/"),
+						Equal("namespace/holdfast-system"), Equal("secret/holdfast-gitmirror-audit"))))
+			}
 			shell(ctx, script)
 		}
 		k := kustomization(ctx, guideTeam)
@@ -96,5 +130,9 @@ func uninstallStories() {
 		Expect(k.Finalizers).NotTo(ContainElement(v1alpha1.HoldFinalizer))
 		uninstalled(ctx)
 		Expect(holderOf(controllerPod(ctx))).To(BeNil())
+
+		By("and after the last block nothing bears Holdfast's name but the namespace, which is the reader's")
+		Eventually(func() []string { return named(ctx) }).WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).
+			Should(ConsistOf("namespace/holdfast-system"))
 	})
 }
