@@ -3,7 +3,9 @@ package start
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,11 +105,20 @@ func TestWhyAHolderIsNotReadyNamesNoCredentials(t *testing.T) {
 	}
 }
 
-// told collects log lines.
-func told(ctx context.Context) (context.Context, *[]string) {
-	lines := &[]string{}
-	log := funcr.New(func(_, args string) { *lines = append(*lines, args) }, funcr.Options{})
-	return logr.NewContext(ctx, log), lines
+// told returns a context with a logger, and a way to see its lines so far.
+func told(ctx context.Context) (context.Context, func() []string) {
+	var mu sync.Mutex
+	var lines []string
+	log := funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, args)
+	}, funcr.Options{})
+	return logr.NewContext(ctx, log), func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(lines)
+	}
 }
 
 func TestItIsSaidOnceWhenTheControllerStartsWithoutItsHolderAndOnceWhenThatIsOver(t *testing.T) {
@@ -118,19 +129,19 @@ func TestItIsSaidOnceWhenTheControllerStartsWithoutItsHolderAndOnceWhenThatIsOve
 		go g.Tell(ctx)
 		time.Sleep(bound - 1)
 		synctest.Wait()
-		if len(*lines) != 0 {
-			t.Fatalf("before the bound: %v", *lines)
+		if got := lines(); len(got) != 0 {
+			t.Fatalf("before the bound: %v", got)
 		}
 		time.Sleep(1)
 		synctest.Wait()
-		if len(*lines) != 1 || !strings.Contains((*lines)[0], "does not hold") || !strings.Contains((*lines)[0], "api.example:6443") {
-			t.Fatalf("at the bound: %v", *lines)
+		if got := lines(); len(got) != 1 || !strings.Contains(got[0], "does not hold") || !strings.Contains(got[0], "api.example:6443") {
+			t.Fatalf("at the bound: %v", got)
 		}
 		time.Sleep(time.Hour)
 		g.Ready()
 		synctest.Wait()
-		if len(*lines) != 2 || !strings.Contains((*lines)[1], "the holder holds") {
-			t.Fatalf("when it is ready: %v", *lines)
+		if got := lines(); len(got) != 2 || !strings.Contains(got[1], "the holder holds") {
+			t.Fatalf("when it is ready: %v", got)
 		}
 	})
 }
@@ -148,8 +159,8 @@ func TestNothingIsSaidOfAHolderThatIsReadyInTimeOrToldToStop(t *testing.T) {
 				g := NewGate(bound)
 				end(g, stop)
 				g.Tell(ctx)
-				if len(*lines) != 0 {
-					t.Errorf("got %v", *lines)
+				if got := lines(); len(got) != 0 {
+					t.Errorf("got %v", got)
 				}
 			})
 		})
