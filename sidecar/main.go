@@ -83,8 +83,8 @@ func run(ctx context.Context, listener net.Listener, s settings, usage error, fi
 	if err == nil {
 		err = h.hold(ctx, find)
 	}
-	if err != nil && ctx.Err() == nil {
-		h.gate.Waits(func() error { return err })
+	if failed := err; failed != nil && ctx.Err() == nil {
+		h.gate.Waits(func() error { return failed })
 		ctrl.LoggerFrom(ctx).Error(err, "the holder cannot hold, and ends when its controller has been let start")
 		h.gate.Outlast(ctx)
 	}

@@ -127,12 +127,12 @@ func TestItIsSaidOnceWhenTheControllerStartsWithoutItsHolderAndOnceWhenThatIsOve
 		g := NewGate(bound)
 		g.Waits(waiting)
 		go g.Tell(ctx)
-		time.Sleep(bound - 1)
+		time.Sleep(bound - time.Nanosecond)
 		synctest.Wait()
 		if got := lines(); len(got) != 0 {
 			t.Fatalf("before the bound: %v", got)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if got := lines(); len(got) != 1 || !strings.Contains(got[0], "does not hold") || !strings.Contains(got[0], "api.example:6443") {
 			t.Fatalf("at the bound: %v", got)
