@@ -35,6 +35,18 @@ var _ = Describe("The chart", Label("install"), Ordered, func() {
 		GinkgoWriter.Println(out)
 		return out
 	}
+	// printed runs a block of docs/upgrade.md as it stands, in the checkout.
+	printed := func(ctx context.Context, block int) {
+		GinkgoHelper()
+		run := blocks("upgrade.md")
+		Expect(run).To(HaveLen(5), "those before the last two are run on a real node")
+		cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", run[block])
+		cmd.Dir = empty.Checkout()
+		cmd.Env = []string{"PATH=" + filepath.Dir(empty.KubectlPath()) + ":" + os.Getenv("PATH"), "HOME=" + empty.Dir, "KUBECONFIG=" + empty.Kubeconfig(cluster.Admin)}
+		out, err := cmd.CombinedOutput()
+		GinkgoWriter.Printf("%s\n%s\n", run[block], out)
+		Expect(err).NotTo(HaveOccurred(), string(out))
+	}
 	// everything is what the chart's own tests switch on, but for what needs kinds of others.
 	everything := []string{"-f", filepath.Join("..", "chart", "testdata", "everything", "values.yaml"), "--set", "monitoring.podMonitor.enabled=false", "--set", "gitmirror.audit.service.clusterIP="} // a Service keeps its address
 
@@ -89,6 +101,14 @@ webhooks: [{name: inject.holdfast.dev, clientConfig: {caBundle: `+caBundle+`}}]
 			To(Equal(provider+" true b"), "it is the same one, and says what the values say now")
 		Expect(run(ctx, "get", "mutatingwebhookconfiguration", "holdfast-injector", "-o", "jsonpath={.webhooks[0].clientConfig.caBundle} {.webhooks[0].timeoutSeconds}")).
 			To(Equal(caBundle+" 3"), "the injector's certificate stays") // B4
+	})
+
+	It("goes back to the older kind and forth again, by the command the page about upgrades prints", storyBound, func(ctx SpecContext) {
+		const field = `jsonpath={.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.onDelete.type}`
+		printed(ctx, 4)
+		Expect(run(ctx, "get", "crd", "fluxtriggers.holdfast.dev", "-o", field)).To(BeEmpty())
+		helm(ctx, "upgrade", append([]string{chart}, everything...)...)
+		Expect(run(ctx, "get", "crd", "fluxtriggers.holdfast.dev", "-o", field)).To(Equal("string"))
 	})
 
 	It("changes nothing when it is upgraded to what it is", storyBound, func(ctx SpecContext) {
@@ -172,6 +192,25 @@ webhooks: [{name: inject.holdfast.dev, clientConfig: {caBundle: `+caBundle+`}}]
 
 	It("can be installed again over what it left", storyBound, func(ctx SpecContext) {
 		helm(ctx, "install", append([]string{chart}, everything...)...)
+		helm(ctx, "uninstall", "--no-hooks")
+	})
+
+	It("takes over kinds that were applied by hand, by the command the page about upgrades prints", storyBound, func(ctx SpecContext) {
+		for _, kind := range strings.Fields(run(ctx, "get", "crd", "-o", "name")) {
+			if strings.HasSuffix(kind, ".holdfast.dev") {
+				run(ctx, "delete", kind)
+			}
+		}
+		run(ctx, "apply", "-f", filepath.Join(chart, "files", "crds"))
+		uid := func() string {
+			return run(ctx, "get", "crd", "fluxtriggers.holdfast.dev", "-o", "jsonpath={.metadata.uid}")
+		}
+		before := uid()
+		_, err := empty.Helm(ctx, cluster.Admin, "install", "holdfast", chart, "--namespace", cluster.HoldfastNamespace)
+		Expect(err).To(MatchError(ContainSubstring("invalid ownership metadata")), "without saying so it is refused")
+		printed(ctx, 3)
+		Expect(uid()).To(Equal(before))
+		Expect(run(ctx, "get", "crd", "fluxtriggers.holdfast.dev", "-o", `jsonpath={.metadata.annotations.meta\.helm\.sh/release-name}`)).To(Equal("holdfast"))
 		helm(ctx, "uninstall", "--no-hooks")
 	})
 })

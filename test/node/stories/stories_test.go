@@ -10,5 +10,6 @@ var _ = Describe("On a real node", Ordered, ContinueOnFailure, Label("node"), fu
 	Describe("the injected pod in trouble", troubleStories)
 	Describe("the injected pod", rolloutStories)
 	Describe("the injected pod", startupStories)
+	Describe("an upgrade", upgradeStories)
 	Describe("an uninstall", uninstallStories)
 })
