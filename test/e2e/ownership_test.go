@@ -248,7 +248,7 @@ var _ = Describe("A held Kustomization", Label("flux"), func() {
 // reconciliations is how often Flux has run the Kustomization with what it has.
 func reconciliations(k *kustomizev1.Kustomization) (n int64) {
 	for _, h := range k.Status.History {
-		n += int64(h.TotalReconciliations)
+		n += h.TotalReconciliations
 	}
 	return n
 }
