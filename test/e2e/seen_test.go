@@ -258,7 +258,7 @@ var _ = Describe("What the holder does is seen", Label("flux"), func() {
 			resp, _ := fromHolder(ctx, row.method, "/status", row.host)
 			Expect(resp.StatusCode).To(Equal(row.want), "%s for %q", row.method, row.host)
 		}
-		for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+		for _, path := range []string{"/metrics", "/healthz", "/readyz", "/startz"} {
 			resp, _ := fromHolder(ctx, http.MethodGet, path, "holder.example")
 			Expect(resp.StatusCode).To(Equal(http.StatusOK), path)
 		}
