@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/test/cluster"
+	"github.com/holdfast-gitops/holdfast/test/cluster/gitserver"
 	"github.com/holdfast-gitops/holdfast/test/node"
 )
 
@@ -141,7 +142,13 @@ func rolloutStories() {
 		Expect(holderOf(pod)).To(BeNil())
 
 		By("a push is not applied, and a live edit is not reverted")
+		before, err := world.Git.Head(ctx, t.Name, gitserver.Branch)
+		Expect(err).NotTo(HaveOccurred())
 		kubectl(ctx, "-n", t.Name, "patch", "configmap", "settings", "--type=merge", "-p", `{"data":{"level":"live"}}`)
+		Expect(t.Await(ctx, "gitmirror has written the edit", func(ctx context.Context) (bool, string, error) {
+			tip, err := world.Git.Head(ctx, t.Name, gitserver.Branch)
+			return tip != before, tip, err
+		})).To(Succeed()) // so that the push goes on top of it, and not the other way round
 		commit := pushed(ctx, t, "debug")
 		kubectl(ctx, "-n", cluster.FluxNamespace, "annotate", "--overwrite", "kustomization", t.Name, "reconcile.fluxcd.io/requestedAt=by-hand")
 		Consistently(func() string { return level(ctx, t) }).WithContext(ctx).WithTimeout(quiet).WithPolling(lookEvery).Should(Equal("live"))
