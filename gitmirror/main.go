@@ -35,6 +35,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/gitmirror/controller"
 	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
 	"github.com/holdfast-gitops/holdfast/gitmirror/mirror"
+	"github.com/holdfast-gitops/holdfast/internal/commandline"
 	"github.com/holdfast-gitops/holdfast/internal/stopping"
 	"github.com/holdfast-gitops/holdfast/internal/version"
 )
@@ -71,9 +72,10 @@ func main() {
 	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	ctrl.SetLogger(log)
 
-	config, err := ctrl.GetConfig()
+	var config *rest.Config
+	err := errors.Join(commandline.Whole(flag.CommandLine), s.check())
 	if err == nil {
-		err = s.check()
+		config, err = ctrl.GetConfig()
 	}
 	if err == nil {
 		err = run(ctrl.SetupSignalHandler(), config, s, log)

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-gitops/holdfast/injector/webhook"
+	"github.com/holdfast-gitops/holdfast/internal/commandline"
 	"github.com/holdfast-gitops/holdfast/internal/version"
 )
 
@@ -24,7 +26,11 @@ func main() {
 	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.level}))
 	ctrl.SetLogger(log)
 
-	config, err := ctrl.GetConfig()
+	var config *rest.Config
+	err := commandline.Whole(flag.CommandLine)
+	if err == nil {
+		config, err = ctrl.GetConfig()
+	}
 	if err == nil {
 		var drain webhook.Drain
 		told := ctrl.LoggerInto(ctrl.SetupSignalHandler(), log)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/holdfast-gitops/holdfast/internal/applier/flux"
+	"github.com/holdfast-gitops/holdfast/internal/commandline"
 	"github.com/holdfast-gitops/holdfast/internal/stopping"
 	"github.com/holdfast-gitops/holdfast/internal/version"
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
@@ -43,8 +44,11 @@ func main() {
 	version.AddFlag(flag.CommandLine, "holder", os.Stdout, os.Exit)
 	flag.CommandLine.Init("holder", flag.ContinueOnError)
 	usage := flag.CommandLine.Parse(os.Args[1:]) // has printed what is wrong, and how it is used
-	if errors.Is(usage, flag.ErrHelp) {
+	switch {
+	case errors.Is(usage, flag.ErrHelp):
 		os.Exit(0)
+	case usage == nil:
+		usage = commandline.Whole(flag.CommandLine)
 	}
 	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.level}))
 	ctrl.SetLogger(log)
