@@ -40,7 +40,7 @@ It asks no cluster: whether the namespace carries the label holdfast.dev/inject=
 Exit codes: 0 a pod gets its holder or has it, and none lacks one it should have; 1 otherwise, and the lines say why; 2 the command was
 not understood.`,
 		Example: `  holdfast inject -f kustomize-controller.yaml                         # the patch of each document
-  flux install --export | holdfast inject -f - -o yaml | kubectl apply -f -`,
+  flux install --export | holdfast inject -f - -o yaml --image registry.example/holdfast@sha256:DIGEST   # each object as it would be`,
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if len(f.files) == 0 {
