@@ -13,8 +13,9 @@ import (
 type memory struct {
 	mu       sync.Mutex
 	followed map[types.UID]string // token of the operation this process follows, by trigger
-	waiting  map[types.UID]wait   // the newest token that is not handled, by trigger
 	claims   map[string]claim     // by namespace/name of a GitRepository
+
+	waiting map[types.NamespacedName]wait // the newest token that is not handled, by trigger
 }
 
 // wait is for a token to be handled.
@@ -53,11 +54,11 @@ func (m *memory) follow(trigger types.UID, op *v1alpha1.Operation) {
 }
 
 // waited returns for how long the trigger's applier has been seen with a token that is not handled; empty: it has none.
-func (m *memory) waited(trigger types.UID, token string, now time.Time) time.Duration {
+func (m *memory) waited(trigger types.NamespacedName, token string, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiting == nil {
-		m.waiting = map[types.UID]wait{}
+		m.waiting = map[types.NamespacedName]wait{}
 	}
 	if token == "" {
 		delete(m.waiting, trigger)

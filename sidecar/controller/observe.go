@@ -32,6 +32,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, live
 	s := hold.Seen{Now: r.Now().UTC(), FreshToken: r.NewToken(), ClusterUID: r.ClusterUID}
 	trigger, err := get(ctx, read, key, &v1alpha1.FluxTrigger{})
 	if err != nil || trigger == nil {
+		r.memory.waited(key, "", s.Now)
 		return s, err
 	}
 	s.Trigger, s.Followed, s.Controller = trigger, r.memory.follows(trigger), r.controller(nil)
@@ -59,7 +60,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, live
 			known = false
 		}
 	}
-	s.Waited = r.memory.waited(trigger.UID, hold.Unhandled(s.Kustomization), s.Now)
+	s.Waited = r.memory.waited(key, hold.Unhandled(s.Kustomization), s.Now)
 	s.Controller = r.controller(s.Kustomization)
 	if !known {
 		s.Controller.Leader, s.Controller.LedFor = "", 0

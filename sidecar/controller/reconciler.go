@@ -146,6 +146,7 @@ func (r *Reconciler) denied(ctx context.Context, s hold.Seen, a hold.Action, why
 		if !writes(s, a) {
 			return err
 		}
+		a.Guarded = a.Guarded || a.Verb == hold.Suspend // it follows on what was read before
 		if err = r.perform(ctx, s, a); err == nil {
 			return r.report(ctx, s, a)
 		}

@@ -13,6 +13,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -292,6 +293,51 @@ func TestAStopSuspendsWhatIsResumedOnce(t *testing.T) {
 	s.wrote("followed", "suspend guarded", "status Settling")
 	s.fluxWrites(handlesToken)
 	s.wrote("judged", "status Failed", "event ApplyFailed")
+}
+
+func TestAPersonWhoResumesWhileOursIsRefusedIsNamed(t *testing.T) { // B13
+	s := newStage(t)
+	s.hold()
+	s.request("r1")
+	s.before = func(write string) error {
+		if !strings.HasPrefix(write, "resume") {
+			return nil
+		}
+		s.before = nil
+		k := s.kustomization()
+		k.Spec.Suspend = false
+		k.Generation++
+		s.suspendOwner = ownerOf("bob", metav1.ManagedFieldsOperationUpdate)
+		if err := s.store.Update(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+		return apierrors.NewForbidden(schema.GroupResource{}, "app", nil)
+	}
+	if _, err := s.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err == nil {
+		t.Error("a refusal is no error")
+	}
+	s.fluxWrites(starts)
+	s.fluxWrites(succeeds)
+	s.fluxWrites(handlesToken)
+	s.wrote("taken back, and told of", "suspend guarded", "event ResumedElsewhere", "status Settling")
+	if op := s.trigger().Status.Operation; !strings.Contains(op.By, "bob") {
+		t.Errorf("resumed by %q", op.By)
+	}
+}
+
+func TestNothingIsRememberedOfATriggerThatIsGone(t *testing.T) {
+	s := newStage(t)
+	s.pass()
+	s.pass() // suspended, and not handled
+	f := s.trigger()
+	f.Finalizers = nil
+	if err := errors.Join(s.store.Update(t.Context(), f), s.store.Delete(t.Context(), s.trigger())); err != nil {
+		t.Fatal(err)
+	}
+	s.pass()
+	if n := len(s.r.memory.waiting); n != 0 {
+		t.Errorf("%d waits are kept", n)
+	}
 }
 
 func TestASuspendNobodyHandlesIsSentAnew(t *testing.T) {

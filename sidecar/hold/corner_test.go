@@ -107,6 +107,55 @@ func TestADeletionSaysSinceWhenItPrunes(t *testing.T) {
 	}
 }
 
+// byHand is suspended by a person, and only our finalizer is on it.
+func byHand(s *Seen) {
+	s.Kustomization.Spec.Suspend = true
+	s.Kustomization.Finalizers = []string{ours}
+	s.Kustomization.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "flux", Operation: "Update", FieldsV1: metav1.NewFieldsV1(ownsField)}}
+}
+
+func TestWhatATriggerNeverHeldIsNotItsToResume(t *testing.T) {
+	nobody, bare := verdict(v1alpha1.ReasonNotReferenced), func(s *Seen) { s.Trigger.Finalizers = nil }
+	others := func(change func(*v1alpha1.FluxTriggerStatus)) edit {
+		return all(suspended("x"), handled("x"), heldBy(""), otherLives, otherUnbound, nobody, bare, func(s *Seen) { change(&s.Others[0].Trigger.Status) })
+	}
+	for name, s := range map[string]Seen{
+		"a person's suspend":            seen(nobody, byHand),
+		"that of a tenant":              seen(nobody, byHand, func(s *Seen) { s.Admitted, s.KubeProvider = false, nil }),
+		"a person's suspend, deleted":   seen(nobody, byHand, kDeleting(ours, fluxs)),
+		"deleted, and the trigger not":  seen(byHand, kDeleting(ours, fluxs)),
+		"what another held":             seen(others(func(st *v1alpha1.FluxTriggerStatus) { st.AtRest = &v1alpha1.Rest{ApplierUID: "k-uid"} })),
+		"what another has in operation": seen(others(func(st *v1alpha1.FluxTriggerStatus) { st.Operation = &v1alpha1.Operation{Phase: "Settling"} })),
+	} {
+		act := Decide(s)
+		records := act.Status != nil && act.Status.Operation != nil
+		if act.Verb == Release || act.Verb == Resume || records {
+			t.Errorf("%s: %s", name, brief(act))
+		}
+	}
+}
+
+func TestANameThatWasNotSaidStaysUntilItIsAndIsNotSaidTwice(t *testing.T) {
+	for name, s := range map[string]Seen{
+		"when the suspend is sent anew":        seen(held, tookBack("x", "alice"), handled("rest"), waited(5*time.Minute)),
+		"when a part of the hold is made good": seen(held, tookBack("x", "alice"), handled("rest"), func(s *Seen) { s.Kustomization.Finalizers = nil }),
+	} {
+		if act := Decide(s); act.Verb != Suspend || act.ResumedBy != "alice" {
+			t.Errorf("%s: %s forgets alice, and says %q", name, brief(act), act.ResumedBy)
+		}
+	}
+	said := op(func(o *v1alpha1.Operation) { o.By = "alice" })
+	for name, s := range map[string]Seen{
+		"in an operation that says it":   seen(held, operation("Settling"), said, tookBack(t2, "alice"), requestedAt("bob")),
+		"in an operation of her own":     seen(held, externalOp("alice"), tookBack(t2, "alice"), requestedAt("bob")),
+		"long after, of another's trace": seen(held, externalOp("alice"), op(func(o *v1alpha1.Operation) { o.Phase, o.Before = v1alpha1.OperationSucceeded, v1alpha1.Baseline{} }), tookBack(t2, "alice"), handled(t2), ran),
+	} {
+		if act := Decide(s); act.Event != nil && strings.Contains(act.Event.Message, "alice") || act.ResumedBy != "" {
+			t.Errorf("%s: %s: %+v", name, brief(act), act.Event)
+		}
+	}
+}
+
 func TestAResumeIsOnlyTakenForTheftOfWhatWasHeld(t *testing.T) {
 	check(t, []row{
 		{"a mark that was wiped is no resume", seen(held, heldBy("")), "Suspend fresh guarded | Ready=False/Suspending Held=False/Suspending"},

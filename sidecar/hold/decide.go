@@ -113,11 +113,12 @@ func (s Seen) refuse(no refusal) Action {
 // away. Adopting one that names no holder is guarded, so that of two triggers that adopt at once the second reads again.
 func (s Seen) takeHold() Action {
 	return Action{
-		Verb:    Suspend,
-		Token:   s.FreshToken,
-		Guarded: !s.heldByUs(),
-		Reason:  v1alpha1.ReasonSuspending,
-		Status:  s.status(s.report()),
+		Verb:      Suspend,
+		Token:     s.FreshToken,
+		ResumedBy: s.untold(), // it stays until it is said
+		Guarded:   !s.heldByUs(),
+		Reason:    v1alpha1.ReasonSuspending,
+		Status:    s.status(s.report()),
 	}
 }
 

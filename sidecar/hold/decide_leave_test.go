@@ -109,7 +109,7 @@ func TestWhatFollowsWhenAnEffectIsRefused(t *testing.T) {
 		{"a resume with a frozen source as well", denied(Resume, true, held, frozenOp("Requested"), frozen(true)), "Suspend fresh | " + applying + " | Request Settling fresh Forbidden"},
 		{"when that is refused too, no record is left behind", twice(held, operation("Requested")), "Wait | " + atRest + " | answer r1 RequestFailed"},
 		{"and what the record displaced comes back", twice(held, finished("Failed"), operation("Requested")), "Wait | Ready=False/ApplyFailed Held=True/Suspended | Request Failed | answer r1 RequestFailed"},
-		{"a frozen source has to be let go all the same", twice(held, frozenOp("Requested"), frozen(true)), "Wait | " + forbidden + "True/Applying | Request Requested"},
+		{"a frozen source is let go all the same", twice(held, frozenOp("Requested"), frozen(true)), "Thaw | " + atRest + " | answer r1 RequestFailed"},
 		{"a resume to prune is tried again", denied(Resume, true, held, kDeleting(ours), deletionOp("Requested")), "Wait | " + forbidden + "True/Applying | Deletion Requested"},
 		{"a release", denied(Release, true, held, deleting), "Wait | " + forbidden + "False/Releasing"},
 		{"a release, until its time is up", denied(Release, true, held, leavingFor(10*time.Minute)), "RemoveFinalizer event ReleaseFailed"},

@@ -13,6 +13,9 @@ import (
 // in the same breath; our finalizer is what keeps it until this is decided. What spec.onDelete says is done before the
 // trigger hands anything back or refuses anything, because nobody else can do it any more.
 func (s Seen) deletion() Action {
+	if s.leftover() {
+		return Action{Verb: GiveUp, Guarded: true, Reason: v1alpha1.ReasonApplierDeleted, Again: true}
+	}
 	if s.Trigger.Spec.OnDelete == v1alpha1.OnDeleteOrphan {
 		return s.orphan()
 	}

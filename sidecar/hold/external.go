@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
-	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
 // external suspends a Kustomization that somebody else resumed, and records what they did as an operation of theirs. The
@@ -33,7 +32,7 @@ func (s Seen) external() Action {
 // unrecorded records a run that left its trace on a Kustomization that nobody was ever seen to resume, or that a holder
 // suspended again and was killed before it could record who had.
 func (s Seen) unrecorded() Action {
-	op := s.theirs(cmp.Or(ownership.ResumedBy(s.Kustomization), "somebody who suspended it again before it was seen"))
+	op := s.theirs(cmp.Or(s.untold(), "somebody who suspended it again before it was seen"))
 	act := s.finish(op)
 	act.Event = &Event{
 		Warning: true,

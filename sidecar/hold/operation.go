@@ -163,7 +163,9 @@ func (s Seen) elsewhere(op v1alpha1.Operation) string {
 	case s.resumedElsewhere():
 		return resumer(k)
 	case requested(k) != op.SuspendToken && (op.StartedAt != nil || op.SuspendToken != "" || leftRun(&op, k)):
-		return ownership.ResumedBy(k)
+		if by := s.untold(); by != op.By { // it has been said of this operation
+			return by
+		}
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
+	"github.com/holdfast-gitops/holdfast/internal/ownership"
 )
 
 // leave hands back what was adopted and lets the trigger go.
@@ -35,12 +36,21 @@ func (s Seen) leave() Action {
 func (s Seen) release(r report) Action {
 	act := Action{Verb: Release, Guarded: true, Reason: v1alpha1.ReasonReleasing, Status: s.status(r), Again: true}
 	left := "it applies on its own again"
-	if by := suspendApplier(s.Kustomization); by != "" {
+	switch by := suspendApplier(s.Kustomization); {
+	case by != "":
 		act.Verb = GiveUp
 		left = fmt.Sprintf("field manager %s applies spec.suspend, and says whether it runs", by)
+	case s.leftover():
+		act.Verb, left = GiveUp, "no holder keeps it suspended"
 	}
 	act.Event = &Event{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("Kustomization %s is handed back: %s", s.applier(), left)}
 	return act
+}
+
+// leftover says that only our finalizer is on a Kustomization that this trigger is not known to have held, such as one that
+// came back from a cache or a backup: whether it is suspended is somebody else's word.
+func (s Seen) leftover() bool {
+	return !s.adopted() && !s.wasHeld() && !s.heldByUs() && !ownership.Suspend(s.Kustomization)
 }
 
 func (s Seen) whyLeaving() string {
@@ -99,8 +109,12 @@ func Denied(s Seen, act Action, why string, forbidden bool) Action {
 		return Action{}
 	case act.Verb == Resume && op.Origin != v1alpha1.OriginDeletion:
 		return s.refused(*op, why)
-	case act.Verb == Suspend && refusedBefore(act) && op.FreezeToken == "":
-		return s.withdraw(*op, v1alpha1.OutcomeRequestFailed, act.Status.Operation.Message) // it can do nothing at all
+	case act.Verb == Suspend && refusedBefore(act):
+		back := s.withdraw(*op, v1alpha1.OutcomeRequestFailed, act.Status.Operation.Message) // it can do nothing at all
+		if thaw, frozen := s.thaw(*op); frozen {
+			back.Verb = thaw.Verb
+		}
+		return back
 	}
 	r := s.report()
 	r.configured = claim{"False", v1alpha1.ReasonForbidden, fmt.Sprintf("the holder may not %s: %s; grant it what the ClusterRole holdfast-holder says", inWords(act.Verb), why)}

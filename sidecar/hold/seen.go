@@ -165,8 +165,21 @@ func (s Seen) marked() bool {
 	return (s.adopted() || s.wasHeld() || s.alone()) && (ownership.Suspend(k) || ownership.Finalized(k))
 }
 
-// alone says that no other trigger has adopted the Kustomization, so that what a holder left on it is this one's.
-func (s Seen) alone() bool { return !slices.ContainsFunc(s.Others, Seen.adopted) }
+// alone says that no other trigger holds the Kustomization or has held it, so that what a holder left on it is this one's.
+func (s Seen) alone() bool {
+	return !slices.ContainsFunc(s.Others, func(o Seen) bool { return o.adopted() || o.wasHeld() || o.inFlight() })
+}
+
+// untold returns whose resume the newest suspend of a holder took back, when no operation knows of that suspend: the holder
+// that sent it was killed, or never had its answer.
+func (s Seen) untold() string {
+	token := requested(s.Kustomization)
+	knows := func(op v1alpha1.Operation) bool { return op.SuspendToken == token }
+	if op := s.Trigger.Status.Operation; op != nil && knows(*op) || slices.ContainsFunc(s.Trigger.Status.History, knows) {
+		return ""
+	}
+	return ownership.ResumedBy(s.Kustomization)
+}
 
 // requested returns the newest token on the Kustomization.
 func requested(k *kustomizev1.Kustomization) string {

@@ -14,7 +14,7 @@ import (
 
 // Bounds of a server that answers whoever reaches the pod. There is none for an answer: an open page is one that goes on.
 const (
-	maxHeaderBytes = 1 << 20
+	maxHeaderBytes = 16 << 10
 	headersWithin  = 32 * time.Second
 	idleWithin     = 90 * time.Second
 )
