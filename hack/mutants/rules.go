@@ -303,8 +303,8 @@ var ofTheHoldersRules = []Mutant{
 	{
 		Name:    "a-crash-loses-who-resumed-it",
 		Promise: "Who resumed a held Kustomization is known also when the holder is killed right after it took that back.",
-		File:    "sidecar/hold/operation.go",
-		Old:     `return ownership.ResumedBy(k)`,
+		File:    "sidecar/hold/seen.go",
+		Old:     `return ownership.ResumedBy(s.Kustomization)`,
 		New:     `return ""`,
 		Package: "./sidecar/hold",
 		Run:     "^TestDecide$",
@@ -317,6 +317,15 @@ var ofTheHoldersRules = []Mutant{
 		New:     ``,
 		Package: "./sidecar/hold",
 		Run:     "^TestDecide$",
+	},
+	{
+		Name:    "a-trigger-that-never-held-resumes",
+		Promise: "A trigger resumes nothing that it is not known to have held.",
+		File:    "sidecar/hold/release.go",
+		Old:     `return !s.adopted() && !s.wasHeld() && !s.heldByUs() && !ownership.Suspend(s.Kustomization)`,
+		New:     `return false`,
+		Package: "./sidecar/hold",
+		Run:     "^TestWhatATriggerNeverHeldIsNotItsToResume$",
 	},
 	{
 		Name:    "a-trace-of-before-counts",
