@@ -329,6 +329,10 @@ func TestNothingIsRememberedOfATriggerThatIsGone(t *testing.T) {
 	s := newStage(t)
 	s.pass()
 	s.pass() // suspended, and not handled
+	s.pass()
+	if n := len(s.r.memory.waiting); n != 1 {
+		t.Fatalf("%d waits are kept while it waits", n)
+	}
 	f := s.trigger()
 	f.Finalizers = nil
 	if err := errors.Join(s.store.Update(t.Context(), f), s.store.Delete(t.Context(), s.trigger())); err != nil {
