@@ -36,9 +36,9 @@ var inTheSimulator = []Mutant{
 	{
 		Name:    "simulated-no-baseline",
 		Promise: "What was applied before an operation was recorded does not make it Succeeded.",
-		File:    "sidecar/hold/request.go",
-		Old:     `		Before:      BaselineOf(s.Kustomization),`,
-		New:     ``,
+		File:    "sidecar/hold/verdict.go",
+		Old:     "	now := BaselineOf(k)\n	ready :=",
+		New:     "	op = &v1alpha1.Operation{Commit: op.Commit}\n	now := BaselineOf(k)\n	ready :=",
 		Dir:     "test",
 		Package: "./sim",
 		Run:     "^TestGuards$",

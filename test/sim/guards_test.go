@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/test/sim/flux"
 )
 
@@ -17,6 +18,11 @@ func TestGuards(t *testing.T) {
 		d.when = running
 		return d
 	}
+	early := deedNamed("flux suspend")
+	early.when = func(w *World) bool {
+		k, f := w.applier(), w.trigger()
+		return f.Status.Operation != nil && f.Status.Operation.Origin == v1alpha1.OriginManual && !k.Spec.Suspend
+	}
 	request, push := deedNamed("a request to apply"), deedNamed("a push, and a request")
 	for _, tt := range []struct {
 		guard string
@@ -28,7 +34,7 @@ func TestGuards(t *testing.T) {
 			deeds: []deed{request, push}, named: map[string]fate{"applies Kustomization: finalizers, annotations, suspend false": comesLate},
 		}},
 		{"what was applied before the record proves nothing", plan{
-			deeds: []deed{request, deedNamed("the trigger is deleted"), deedNamed("the trigger is made"), request},
+			deeds: []deed{request, deedNamed("a person asks for the tip to be applied"), early},
 		}},
 		{"a suspend is sent again when another kustomize-controller leads", plan{
 			deeds: []deed{request, push, during("another kustomize-controller leads, and the old one does not know")}, slow: "pod-1_1",
