@@ -131,6 +131,15 @@ var ofTheHoldersOrder = []Mutant{
 		Run:     "^TestAGateOpens",
 	},
 	{
+		Name:    "connections-without-a-limit",
+		Promise: "Nobody who reaches the pod can keep kubelet from its probes, or fill the holder's memory with open connections.",
+		File:    "sidecar/start/peers.go",
+		Old:     `p.open[from] >= p.limit`,
+		New:     `false`,
+		Package: "./sidecar/start",
+		Run:     "^TestAnAddressThatKeepsConnectionsOpen",
+	},
+	{
 		Name:    "a-start-before-the-hold",
 		Promise: "Within that time a controller waits for its holder.",
 		File:    "sidecar/start/gate.go",

@@ -50,7 +50,7 @@ func Serve(listener net.Listener, gate *Gate, gathered prometheus.Gatherer, page
 		failed: make(chan error, 1),
 	}
 	go func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(newPeers(listener, connectionsEach)); !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- fmt.Errorf("serve probes and status: %w", err)
 		}
 	}()
