@@ -60,9 +60,17 @@ func TestEveryValueIsExplained(t *testing.T) {
 	if len(all) < 80 {
 		t.Errorf("found %d values; there are more", len(all))
 	}
+	readme, err := os.ReadFile(filepath.Join(chartDir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, l := range all {
-		if !strings.HasPrefix(l.comment, "# -- ") || !strings.HasSuffix(l.comment, ".") {
+		said, ok := strings.CutPrefix(l.comment, "# -- ")
+		if !ok || !strings.HasSuffix(said, ".") {
 			t.Errorf("%s: its comment is no sentence: %q", l, l.comment)
+		}
+		if row := " | " + strings.ReplaceAll(said, "\n# ", " ") + " |\n"; !strings.Contains(string(readme), row) {
+			t.Errorf("%s: the chart's README does not say %q", l, row) // helm-docs drops what looks like a comment of its own
 		}
 	}
 }
