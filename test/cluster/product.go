@@ -43,6 +43,12 @@ func (w *World) GitmirrorMetricsURL() string {
 	return "http://" + loopback(w.ports.gitmirrorMetrics) + "/metrics"
 }
 
+// BuildCommand builds the command line and returns where the world has it.
+func (w *World) BuildCommand(ctx context.Context) (string, error) {
+	const name = "holdfast"
+	return w.path("bin/" + name), w.buildProgram(ctx, w.root, name, "./cli")
+}
+
 func (w *World) startProduct(ctx context.Context, c component, pkg string, flags ...string) error {
 	if r := w.find(c.name); r != nil {
 		if !r.process.ended() {

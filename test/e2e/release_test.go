@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,17 +19,8 @@ import (
 	"github.com/holdfast-gitops/holdfast/test/scene"
 )
 
-// command builds the command line from the checkout, once, into the world's own folder.
-var command = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(world.KubectlPath()), "holdfast")
-	build := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-trimpath", "-o", path, "./cli")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as everything here is built
-	out, err := build.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the command: %w: %s", err, out)
-	}
-	return path, nil
-})
+// command builds the command line, once.
+var command = sync.OnceValues(func() (string, error) { return world.BuildCommand(context.Background()) })
 
 // spoken is what a run of the command printed, and its exit code.
 type spoken struct {

@@ -33,6 +33,11 @@ func blocks(page string) []string {
 func shell(ctx context.Context, script string) string {
 	GinkgoHelper()
 	script = strings.ReplaceAll(script, "https://git.example.org/team-a/fleet.git", world.Git.URL("team-a"))
+	if command := "bin/holdfast "; strings.Contains(script, command) {
+		path, err := world.BuildCommand(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		script = strings.ReplaceAll(script, command, path+" ")
+	}
 	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", script)
 	cmd.Dir = world.Checkout()
 	cmd.Env = []string{

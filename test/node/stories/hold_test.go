@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -118,4 +119,32 @@ func kustomization(ctx context.Context, t *scene.Team) *kustomizev1.Kustomizatio
 func level(ctx context.Context, t *scene.Team) string {
 	GinkgoHelper()
 	return kubectl(ctx, "-n", t.Name, "get", "configmap", "settings", "-o", "jsonpath={.data.level}")
+}
+
+// beside has a Kustomization that nobody holds apply an object to the team's namespace, and returns its name in flux-system.
+// more are fields of its spec. It goes with the story.
+func beside(ctx context.Context, t *scene.Team, what, object string, more ...string) string {
+	GinkgoHelper()
+	name := t.Name + "-" + what
+	Expect(world.Git.AddRepo(ctx, name, map[string]string{what + ".yaml": object})).To(Succeed())
+	Expect(world.Apply(ctx, fmt.Sprintf(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: %[1]s, namespace: flux-system}
+spec:
+  url: %[2]s
+  interval: 1h
+  ref: {branch: main}
+  secretRef: {name: %[3]s}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: %[1]s, namespace: flux-system}
+spec: {%[4]s}
+`, name, world.Git.URL(name), t.Name, strings.Join(append([]string{
+		"interval: 1h", "prune: false", "sourceRef: {kind: GitRepository, name: " + name + "}"}, more...), ", ")))).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		kubectl(ctx, "-n", cluster.FluxNamespace, "delete", "kustomization,gitrepository", name, "--wait=false")
+	}, NodeTimeout(podBound))
+	return name
 }

@@ -2,7 +2,6 @@ package stories
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 	"github.com/holdfast-gitops/holdfast/test/cluster"
-	"github.com/holdfast-gitops/holdfast/test/scene"
 )
 
 // promptly is how long a pod may take to go whose holder never came up. Its grace period is twice as long.
@@ -86,34 +84,6 @@ func withoutRights(ctx context.Context) (back func(context.Context)) {
 	return back
 }
 
-// unheld has a Kustomization that nobody holds apply a ConfigMap to the team's namespace.
-func unheld(ctx context.Context, t *scene.Team) {
-	GinkgoHelper()
-	name := t.Name + "-unheld"
-	Expect(world.Git.AddRepo(ctx, name, map[string]string{"unheld.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unheld, namespace: " + t.Name + "}\n"})).To(Succeed())
-	Expect(world.Apply(ctx, fmt.Sprintf(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: %[1]s, namespace: flux-system}
-spec:
-  url: %[2]s
-  interval: 1h
-  ref: {branch: main}
-  secretRef: {name: %[3]s}
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: %[1]s, namespace: flux-system}
-spec:
-  interval: 1h
-  prune: false
-  sourceRef: {kind: GitRepository, name: %[1]s}
-`, name, world.Git.URL(name), t.Name))).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) {
-		kubectl(ctx, "-n", cluster.FluxNamespace, "delete", "kustomization,gitrepository", name, "--wait=false")
-	}, NodeTimeout(podBound))
-}
-
 func startupStories() {
 	BeforeAll(func(ctx SpecContext) { installed(ctx) })
 
@@ -144,7 +114,7 @@ func startupStories() {
 		back := withoutRights(ctx)
 		old := controllerPod(ctx)
 		kubectl(ctx, "-n", old.Namespace, "delete", "pod", old.Name, "--timeout="+podBound.String())
-		unheld(ctx, t)
+		beside(ctx, t, "unheld", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unheld, namespace: "+t.Name+"}\n")
 		commit := pushed(ctx, t, "debug")
 		kubectl(ctx, "-n", cluster.FluxNamespace, "annotate", "--overwrite", "kustomization", t.Name, "reconcile.fluxcd.io/requestedAt=by-hand")
 

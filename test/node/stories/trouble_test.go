@@ -62,38 +62,14 @@ func arguments(ctx context.Context, more ...string) {
 // up again once it is over.
 func busy(ctx context.Context, t *scene.Team) (over func()) {
 	GinkgoHelper()
-	name := t.Name + "-busy"
-	Expect(world.Git.AddRepo(ctx, name, map[string]string{"slow.yaml": `apiVersion: v1
+	name := beside(ctx, t, "busy", `apiVersion: v1
 kind: PersistentVolumeClaim
-metadata: {name: never-bound, namespace: ` + t.Name + `}
+metadata: {name: never-bound, namespace: `+t.Name+`}
 spec:
   storageClassName: none
   accessModes: [ReadWriteOnce]
   resources: {requests: {storage: 1Mi}}
-`})).To(Succeed())
-	Expect(world.Apply(ctx, fmt.Sprintf(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: %[1]s, namespace: flux-system}
-spec:
-  url: %[2]s
-  interval: 1h
-  ref: {branch: main}
-  secretRef: {name: %[3]s}
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: %[1]s, namespace: flux-system}
-spec:
-  interval: 1h
-  timeout: 5m
-  wait: true
-  prune: false
-  sourceRef: {kind: GitRepository, name: %[1]s}
-`, name, world.Git.URL(name), t.Name))).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) {
-		kubectl(ctx, "-n", cluster.FluxNamespace, "delete", "kustomization,gitrepository", name, "--wait=false")
-	}, NodeTimeout(podBound))
+`, "timeout: 5m", "wait: true")
 	Eventually(func() string {
 		return kubectl(ctx, "-n", cluster.FluxNamespace, "get", "kustomization", name, "-o", `jsonpath={.status.conditions[?(@.type=="Reconciling")].message}`)
 	}).WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(ContainSubstring("health checks"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -60,20 +61,45 @@ func uninstalled(ctx context.Context) {
 	Eventually(func() []string { return left(ctx) }).WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(BeEmpty())
 }
 
+// reinstalled runs the guide once more, after an uninstall, without what it made for the reader alone.
+func reinstalled(ctx context.Context) {
+	GinkgoHelper()
+	shell(ctx, "kubectl label namespace flux-system holdfast.dev/inject-")
+	for _, script := range withoutAudit() {
+		if !slices.ContainsFunc([]string{"create namespace", "create secret generic fleet-git"}, func(s string) bool { return strings.Contains(script, s) }) {
+			shell(ctx, script)
+		}
+	}
+	Expect(kustomization(ctx, guideTeam).Spec.Suspend).To(BeTrue(), "it is held again")
+}
+
+// podless ends every pod of Holdfast and kustomize-controller, and returns when there is none.
+func podless(ctx context.Context) {
+	GinkgoHelper()
+	replicas(ctx, "holdfast-injector", 0)
+	replicas(ctx, "holdfast-gitmirror", 0)
+	controllers := func(ctx context.Context, count string) {
+		GinkgoHelper()
+		kubectl(ctx, "-n", cluster.FluxNamespace, "scale", "deployment/"+cluster.KustomizeController, "--replicas="+count)
+	}
+	DeferCleanup(func(ctx SpecContext) {
+		controllers(ctx, "1")
+		controllerPod(ctx)
+	}, NodeTimeout(podBound))
+	controllers(ctx, "0")
+	Eventually(func() int { return len(controllerPods(ctx)) }).WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(BeZero())
+}
+
+// fromTerminal says that a block of docs/uninstall.md is for where no pod can run.
+func fromTerminal(script string) bool { return strings.Contains(script, "--no-hooks") }
+
 func uninstallStories() {
 	BeforeAll(func(ctx SpecContext) { installed(ctx) })
 
 	It("hands everything back also when every pod is gone already", storyBound, func(ctx SpecContext) {
 		t := stillTeam(ctx, "node-gone")
 		commit := pushed(ctx, t, "debug")
-		replicas(ctx, "holdfast-injector", 0)
-		replicas(ctx, "holdfast-gitmirror", 0)
-		kubectl(ctx, "-n", cluster.FluxNamespace, "scale", "deployment/"+cluster.KustomizeController, "--replicas=0")
-		DeferCleanup(func(ctx SpecContext) {
-			kubectl(ctx, "-n", cluster.FluxNamespace, "scale", "deployment/"+cluster.KustomizeController, "--replicas=1")
-			controllerPod(ctx)
-		}, NodeTimeout(podBound))
-		Eventually(func() int { return len(controllerPods(ctx)) }).WithContext(ctx).WithTimeout(podBound).WithPolling(lookEvery).Should(BeZero())
+		podless(ctx)
 		Expect(kustomization(ctx, t).Spec.Suspend).To(BeTrue())
 
 		shell(ctx, "helm uninstall holdfast --namespace holdfast-system --wait --timeout 3m")
@@ -92,15 +118,21 @@ func uninstallStories() {
 		Expect(level(ctx, t)).To(Equal("debug"))
 	})
 
+	It("hands everything back from a terminal where no pod can run, by the command that is printed for it", storyBound, func(ctx SpecContext) {
+		reinstalled(ctx)
+		podless(ctx)
+		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "uncordon", node.Name) }, NodeTimeout(30*time.Second))
+		kubectl(ctx, "cordon", node.Name)
+		run := slices.DeleteFunc(blocks("uninstall.md"), func(script string) bool { return !fromTerminal(script) })
+		Expect(run).To(HaveLen(1))
+		shell(ctx, run[0])
+		free(ctx, guideTeam, "team-a")
+		uninstalled(ctx)
+	})
+
 	It("takes the guide back to a Kustomization that nobody holds, with its commands as they are printed", storyBound, func(ctx SpecContext) {
-		By("installed anew, now as where nobody may configure the API server, and held again")
-		shell(ctx, "kubectl label namespace flux-system holdfast.dev/inject-")
-		for _, script := range withoutAudit() {
-			if !slices.ContainsFunc([]string{"create namespace", "create secret generic fleet-git"}, func(s string) bool { return strings.Contains(script, s) }) {
-				shell(ctx, script)
-			}
-		}
-		Expect(kustomization(ctx, guideTeam).Spec.Suspend).To(BeTrue())
+		By("installed anew, now as where nobody may configure the API server")
+		reinstalled(ctx)
 
 		By("an edit is mirrored and applied, and nobody is named")
 		Expect(kubectl(ctx, "-n", "holdfast-system", "get", "service,secret", "-o", "name")).NotTo(ContainSubstring("service/holdfast-gitmirror"))
@@ -114,7 +146,7 @@ func uninstallStories() {
 			return k.Status.LastAppliedRevision == "main@sha1:"+c.Hash && k.Spec.Suspend, k.Status.LastAppliedRevision, err
 		})).To(Succeed())
 
-		run := blocks("uninstall.md")
+		run := slices.DeleteFunc(blocks("uninstall.md"), fromTerminal) // a pod can run here
 		Expect(run).NotTo(BeEmpty())
 		for _, script := range run {
 			if strings.Contains(script, "customresourcedefinitions") {
