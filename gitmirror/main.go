@@ -36,6 +36,7 @@ import (
 	"github.com/holdfast-gitops/holdfast/gitmirror/gitstore"
 	"github.com/holdfast-gitops/holdfast/gitmirror/mirror"
 	"github.com/holdfast-gitops/holdfast/internal/commandline"
+	"github.com/holdfast-gitops/holdfast/internal/kubeconfig"
 	"github.com/holdfast-gitops/holdfast/internal/stopping"
 	"github.com/holdfast-gitops/holdfast/internal/version"
 )
@@ -75,7 +76,7 @@ func main() {
 	var config *rest.Config
 	err := errors.Join(commandline.Whole(flag.CommandLine), s.check())
 	if err == nil {
-		config, err = ctrl.GetConfig()
+		config, err = kubeconfig.Load()
 	}
 	if err == nil {
 		err = run(ctrl.SetupSignalHandler(), config, s, log)

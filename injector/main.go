@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/injector/webhook"
 	"github.com/holdfast-gitops/holdfast/internal/commandline"
+	"github.com/holdfast-gitops/holdfast/internal/kubeconfig"
 	"github.com/holdfast-gitops/holdfast/internal/version"
 )
 
@@ -29,7 +30,7 @@ func main() {
 	var config *rest.Config
 	err := commandline.Whole(flag.CommandLine)
 	if err == nil {
-		config, err = ctrl.GetConfig()
+		config, err = kubeconfig.Load()
 	}
 	if err == nil {
 		var drain webhook.Drain

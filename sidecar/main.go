@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-gitops/holdfast/internal/applier/flux"
 	"github.com/holdfast-gitops/holdfast/internal/commandline"
+	"github.com/holdfast-gitops/holdfast/internal/kubeconfig"
 	"github.com/holdfast-gitops/holdfast/internal/stopping"
 	"github.com/holdfast-gitops/holdfast/internal/version"
 	"github.com/holdfast-gitops/holdfast/sidecar/controller"
@@ -57,7 +58,7 @@ func main() {
 	if err != nil {
 		err = fmt.Errorf("--metrics-bind-address=%s: nobody can be told how the holder is: %w", s.address, err)
 	} else {
-		err = run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), log), listener, s, usage, ctrl.GetConfig)
+		err = run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), log), listener, s, usage, kubeconfig.Load)
 	}
 	if err != nil {
 		log.Error(err, "holder ends")

@@ -94,7 +94,7 @@ func (h *holder) reach(ctx context.Context, find func() (*rest.Config, error), l
 func (h *holder) try(ctx context.Context, find func() (*rest.Config, error), scheme *runtime.Scheme, lease types.NamespacedName) (ctrl.Manager, string, error) {
 	c, err := find()
 	if err != nil {
-		return nil, "", fmt.Errorf("find the API server: %w", err)
+		return nil, "", err
 	}
 	c = rest.CopyConfig(c)
 	c.QPS = -1 // the API server's own fairness decides; a holder that queues its suspends behind itself is late

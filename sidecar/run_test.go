@@ -151,7 +151,7 @@ func TestAHolderThatIsNeverReadyLetsItsControllerStartAtTheBoundAndSaysWhyItIsNo
 		why    string
 		fails  bool // and so would end by itself
 	}{
-		{name: "no configuration", config: missing, why: "find the API server: no configuration has been provided"},
+		{name: "no configuration", config: missing, why: "no configuration has been provided"},
 		{name: "no API server", config: nowhere(t), why: "connection refused"},
 		{name: "no rights", config: answering(t, refusing), why: `namespaces "kube-system" is forbidden`},
 		{name: "no kinds", config: answering(t, bare), why: "watch FluxTriggers: the cluster has no such kind"},
