@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -90,19 +91,23 @@ func main() {
 // nowhere is an address at which nothing is received.
 const nowhere = "0"
 
-// check names the first flag that is required and not set. Without a receiver none is.
+// check names the flags that are required and not set. Without a receiver none is.
 func (s settings) check() error {
 	if s.audit.Address == nowhere {
 		return nil
 	}
+	var missing []string
 	for _, required := range []struct{ flag, value string }{
-		{"audit-tls-cert-file", s.audit.CertFile}, {"audit-tls-key-file", s.audit.KeyFile}, {"audit-client-ca-file", s.audit.ClientCAFile},
+		{"-audit-tls-cert-file", s.audit.CertFile}, {"-audit-tls-key-file", s.audit.KeyFile}, {"-audit-client-ca-file", s.audit.ClientCAFile},
 	} {
 		if required.value == "" {
-			return fmt.Errorf("-%s is required; docs/audit.md says what it is, and -audit-bind-address=%s does without", required.flag, nowhere)
+			missing = append(missing, required.flag)
 		}
 	}
-	return nil
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("required and not set: %s; docs/audit.md says what they are, and -audit-bind-address=%s does without", strings.Join(missing, ", "), nowhere)
 }
 
 // run mirrors until ctx ends, and then pushes what is decided.

@@ -15,9 +15,9 @@ func TestAReceiverNeedsItsFilesAndNoReceiverNone(t *testing.T) {
 		audit audit.ServerOptions
 		want  string // in the error; "": none
 	}{
-		{"a receiver without a certificate", audit.ServerOptions{Address: ":9443"}, "-audit-tls-cert-file is required"},
-		{"one without a key", audit.ServerOptions{Address: ":9443", CertFile: "c"}, "-audit-tls-key-file is required"},
-		{"one that believes nobody", audit.ServerOptions{Address: ":9443", CertFile: "c", KeyFile: "k"}, "-audit-client-ca-file is required"},
+		{"a receiver without a certificate", audit.ServerOptions{Address: ":9443"}, "not set: -audit-tls-cert-file, -audit-tls-key-file, -audit-client-ca-file;"},
+		{"one without a key", audit.ServerOptions{Address: ":9443", CertFile: "c"}, "not set: -audit-tls-key-file, -audit-client-ca-file;"},
+		{"one that believes nobody", audit.ServerOptions{Address: ":9443", CertFile: "c", KeyFile: "k"}, "not set: -audit-client-ca-file;"},
 		{"one with all of them", audit.ServerOptions{Address: ":9443", CertFile: "c", KeyFile: "k", ClientCAFile: "a"}, ""},
 		{"none", audit.ServerOptions{Address: "0"}, ""},
 	} {
