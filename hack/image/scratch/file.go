@@ -81,7 +81,10 @@ func archive(files []File) ([]byte, error) {
 			return nil, fmt.Errorf("archive %s: %w", f.Path, err)
 		}
 	}
-	return out.Bytes(), w.Close()
+	if err := w.Close(); err != nil { // which writes the end of the last file, and that of the archive
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 func write(w *tar.Writer, content []byte) error {

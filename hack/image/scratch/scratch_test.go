@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,6 +57,23 @@ tmp/ 1777 0:0 1970-01-01T00:00:00Z ""
 `
 	if got := listing(t, content); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// Go's own reader does not miss the end, and others do.
+func TestALayerEndsAsAnArchiveDoes(t *testing.T) {
+	content, err := archive(some)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const block = 512
+	if len(content)%block != 0 || !bytes.HasSuffix(content, make([]byte, 2*block)) {
+		t.Errorf("%d bytes are no whole blocks that end with two of zeros", len(content))
+	}
+	list := exec.Command("tar", "-tf", "-")
+	list.Stdin = bytes.NewReader(content)
+	if said, err := list.CombinedOutput(); err != nil || len(strings.Fields(string(said))) != 6 {
+		t.Errorf("tar reads it as %v: %s", err, said)
 	}
 }
 
