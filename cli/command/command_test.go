@@ -3,6 +3,8 @@ package command
 import (
 	"bytes"
 	"context"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -219,13 +221,26 @@ func TestNothingHeldIsSaid(t *testing.T) {
 }
 
 func TestOnlyAYesIsAYes(t *testing.T) {
-	for answer, want := range map[string]bool{"y\n": true, "Y\n": true, "n\n": false, "\n": false, "": false, "y": false, "yy\n": false} {
-		var out bytes.Buffer
-		if got := confirmed(strings.NewReader(answer), &out, 7); got != want || !strings.Contains(out.String(), "all 7") {
-			t.Errorf("%q is taken for %t after %q", answer, got, out.String())
+	for answer, want := range map[string]bool{"y\n": true, "Y\n": true, "n\n": false, "\n": false, "": false, "yy\n": false} {
+		if got := yes(answer); got != want {
+			t.Errorf("%q is taken for %t", answer, got)
 		}
 	}
-	if onTerminal(strings.NewReader("")) {
-		t.Error("a pipe is taken for a person")
+}
+
+func TestWithoutATerminalNobodySaidYes(t *testing.T) {
+	piped, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer piped.Close()
+	if _, err := piped.WriteAt([]byte("y\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for says, in := range map[string]io.Reader{"a file": piped, "a pipe": strings.NewReader("y\n")} {
+		var out bytes.Buffer
+		if err := confirmed(in, &out, 7); err == nil || !strings.Contains(err.Error(), "say --yes") || out.Len() > 0 {
+			t.Errorf("%s: %v, %q", says, err, out.String())
+		}
 	}
 }

@@ -109,26 +109,30 @@ func (f releaseFlags) run(cmd *cobra.Command, c cluster, args []string) error {
 	if f.dryRun {
 		return r.preview(out, work)
 	}
-	if f.all && len(work) > 0 && !f.yes && onTerminal(cmd.InOrStdin()) {
-		if !confirmed(cmd.InOrStdin(), cmd.ErrOrStderr(), len(work)) {
-			return errors.New("nothing was handed back")
-		}
-	}
 	if !f.all {
 		return r.handBackAll(ctx, out, work)
+	}
+	if len(work) > 0 && !f.yes {
+		if err := confirmed(cmd.InOrStdin(), cmd.ErrOrStderr(), len(work)); err != nil {
+			return err
+		}
 	}
 	return r.untilNothingIsHeld(ctx, out, work)
 }
 
-// onTerminal says that a person can answer.
-func onTerminal(in io.Reader) bool {
+// confirmed asks the person at the terminal in, and returns an error unless the answer is yes. Where there is no terminal
+// nobody can answer, and whatever is piped in is none.
+func confirmed(in io.Reader, out io.Writer, n int) error {
 	f, ok := in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor fits
-}
-
-// confirmed asks the person.
-func confirmed(in io.Reader, out io.Writer, n int) bool {
+	if !ok || !term.IsTerminal(int(f.Fd())) { //nolint:gosec // a file descriptor fits
+		return fmt.Errorf("nothing was handed back: there are %d, and no terminal to ask at; say --yes, or --dry-run to see them", n)
+	}
 	fmt.Fprintf(out, "Hand back all %d? Flux applies each of them again on its own. [y/N] ", n)
 	answer, err := bufio.NewReader(in).ReadString('\n')
-	return err == nil && strings.EqualFold(strings.TrimSpace(answer), "y")
+	if err != nil || !yes(answer) {
+		return errors.New("nothing was handed back")
+	}
+	return nil
 }
+
+func yes(answer string) bool { return strings.EqualFold(strings.TrimSpace(answer), "y") }

@@ -174,6 +174,9 @@ spec: {suspend: true}
 			return !f.DeletionTimestamp.IsZero(), "not deleted", err
 		})).To(Succeed())
 		said := holdfast(ctx, cluster.Admin, "release", "--all")
+		Expect(said.code).To(Equal(1))
+		Expect(said.errs).To(ContainSubstring("no terminal to ask at; say --yes"))
+		said = holdfast(ctx, cluster.Admin, "release", "--all", "--yes")
 		Expect(said.code).To(BeZero(), said.out+said.errs)
 		Expect(said.out).To(ContainSubstring("Kustomization flux-system/release-kinds is handed back and applies on its own\n"))
 		Expect(t.Await(ctx, "the kind is gone", func(ctx context.Context) (bool, string, error) {
