@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -100,9 +99,9 @@ func (f injectFlags) run(cmd *cobra.Command) error {
 func (f injectFlags) readPolicy() (inject.Policy, error) {
 	p := inject.DefaultPolicy()
 	if f.policy != "" {
-		text, err := os.ReadFile(f.policy)
+		text, err := readFile(f.policy)
 		if err != nil {
-			return p, err
+			return p, fmt.Errorf("read the policy %s: %w", f.policy, err)
 		}
 		if p, err = inject.ParsePolicy(text); err != nil {
 			return p, fmt.Errorf("%s: %w", f.policy, err)
@@ -124,18 +123,18 @@ func (f injectFlags) readPolicy() (inject.Policy, error) {
 
 // read returns what a file says.
 func read(name string, stdin io.Reader) ([]manifest, error) {
-	in := stdin
+	var text []byte
+	var err error
 	if name == "-" {
 		name = "standard input"
+		text, err = readAll(stdin)
 	} else {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
+		text, err = readFile(name)
 	}
-	all, err := readManifests(in)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	all, err := readManifests(text)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

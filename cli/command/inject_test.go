@@ -127,6 +127,23 @@ func TestTheExitCodeSaysWhetherAHolderIsThere(t *testing.T) {
 	}
 }
 
+func TestAnInputWithoutAnEndIsNotReadForEver(t *testing.T) {
+	for arg, want := range map[string]string{"--filename=/dev/zero": "read /dev/zero: ", "--policy=/dev/zero": "read the policy /dev/zero: "} {
+		if code, _, errs := injected(t, deploymentText, arg); code != exitNot || !strings.Contains(errs, want+"it has more than 16 MiB") {
+			t.Errorf("%s: exit code %d, %.300s", arg, code, errs)
+		}
+	}
+	endless, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer endless.Close()
+	var out, errs bytes.Buffer
+	if code := Run(t.Context(), []string{"inject", "-f", "-"}, endless, &out, &errs); code != exitNot || !strings.Contains(errs.String(), "read standard input: it has more than 16 MiB") {
+		t.Errorf("exit code %d, %.300s", code, errs.String())
+	}
+}
+
 func TestThePolicyIsTheInjectors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	for text, want := range map[string]string{

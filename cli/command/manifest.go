@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,9 +34,9 @@ var templates = map[string]string{
 }
 
 // readManifests reads YAML or JSON documents. Those that say nothing are left out.
-func readManifests(in io.Reader) ([]manifest, error) {
+func readManifests(in []byte) ([]manifest, error) {
 	var all []manifest
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in)))
 	for n := 1; ; n++ {
 		text, err := documents.Read()
 		if errors.Is(err, io.EOF) {

@@ -65,7 +65,7 @@ func unwanted(pod *corev1.Pod, rules Controller) (Skip, string) {
 	case !rules.Enabled:
 		return SkipFlavourOff, "the injector's policy adds no holder beside this controller"
 	case !rules.admits(account):
-		return SkipServiceAccount, fmt.Sprintf("it runs as ServiceAccount %.63q, and the injector's policy names only %s; add it there",
+		return SkipServiceAccount, fmt.Sprintf("it runs as ServiceAccount %.63q, and the injector's policy names only %s; name it there too, which with the chart is flux.serviceAccount",
 			account, strings.Join(rules.ServiceAccounts, ", "))
 	}
 	return "", ""
