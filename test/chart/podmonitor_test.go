@@ -171,3 +171,13 @@ func TestMetricsAreServedOnThePortThatIsNamedForThem(t *testing.T) {
 		t.Errorf("%d programs are told where to serve their metrics, want gitmirror and the holder", told)
 	}
 }
+
+// Helm looks up every kind before it makes the first object, so a cluster without the operator's gets nothing of the chart.
+func TestTheValueSaysWhoseKindsItNeeds(t *testing.T) {
+	for _, l := range leaves(t) {
+		if l.String() == "monitoring.podMonitor.enabled" && strings.Contains(l.comment, "`"+monitoringv1.SchemeGroupVersion.String()+"`") {
+			return
+		}
+	}
+	t.Error("monitoring.podMonitor.enabled does not name the kinds it needs")
+}

@@ -1,7 +1,11 @@
 package chart
 
 import (
+	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,5 +57,42 @@ func TestTheInjectorIsToldWhatTheValuesSay(t *testing.T) {
 	}
 	if p := policyOf(t, values{"runAsUser": nil}); p.RunAsUser != nil {
 		t.Errorf("the platform is to choose the user, and %d is", *p.RunAsUser)
+	}
+}
+
+// word is a literal that may name a flag, in a template or in Go.
+var word = regexp.MustCompile(`"(?:--)?([a-z][a-z0-9-]+)"`)
+
+// A flag that the injector would refuse is refused before it is installed, and no other. That is tried with every word that
+// either of them has, so that a flag which one learns of and the other does not is found.
+func TestTheChartRefusesTheFlagsTheInjectorRefuses(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "injector", "inject", "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no source: %v", err)
+	}
+	words := map[string]bool{}
+	for _, file := range append(files, filepath.Join(chartDir, "templates", "_policy.tpl")) {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range word.FindAllStringSubmatch(string(content), -1) {
+			words[m[1]] = true
+		}
+	}
+	refused := 0
+	for _, name := range slices.Sorted(maps.Keys(words)) {
+		arg := "--" + name + "=x"
+		_, byInjector := inject.ParsePolicy([]byte("image: i\nargs: [" + arg + "]"))
+		_, byChart := render(t, values{"holder": values{"extraArgs": []any{arg}}}, install)
+		if (byInjector == nil) != (byChart == nil) {
+			t.Errorf("%s: the injector says %v, the chart %v", arg, byInjector, byChart)
+		}
+		if byInjector != nil {
+			refused++
+		}
+	}
+	if refused < 8 {
+		t.Errorf("of %d words only %d are refused", len(words), refused)
 	}
 }

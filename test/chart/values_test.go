@@ -208,6 +208,24 @@ func merged(a, b values) values {
 	return out
 }
 
+// Values that are refused together are each taken where nothing stands against them.
+func TestWhatFitsIsTaken(t *testing.T) {
+	for _, set := range []string{
+		"gitmirror: {data: {existingClaim: copies, persistent: true}}",
+		"uninstall: {within: 61s, timeout: 1m}",
+		"uninstall: {within: 1m, timeout: 1m, handBack: false}",
+		"holder: {extraArgs: [--kubeconfig=, --log-level=--watch-label-selector]}",
+	} {
+		v := values{}
+		if err := yaml.Unmarshal([]byte(set), &v); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := render(t, v, install); err != nil {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
+
 func TestWhatIsRefusedIsNamed(t *testing.T) {
 	for _, row := range []struct {
 		says string
@@ -228,6 +246,11 @@ func TestWhatIsRefusedIsNamed(t *testing.T) {
 		{"a user that would end its string", `fence: {users: ["x'] || true || y in ['"]}`, []string{"/fence/users/0", "pattern"}},
 		{"no Secret for the audit receiver", `gitmirror: {audit: {secretName: ""}}`, []string{"/gitmirror/audit/secretName", "minLength"}},
 		{"a duration without a unit", `uninstall: {within: "240"}`, []string{"/uninstall/within", "(s|m)"}},
+		{"a claim that would not be used", "gitmirror: {data: {existingClaim: copies}}", []string{"gitmirror.data.existingClaim", "set gitmirror.data.persistent=true"}},
+		{"a class without a claim", "gitmirror: {data: {storageClassName: fast}}", []string{"gitmirror.data.storageClassName", "set gitmirror.data.persistent=true"}},
+		{"an uninstall that ends before it has waited", "uninstall: {within: 90s, timeout: 2m}", []string{"uninstall.timeout=2m must be shorter than uninstall.within=90s"}},
+		{"one that ends as it has waited", "uninstall: {within: 2m, timeout: 120s}", []string{"uninstall.timeout=120s must be shorter than uninstall.within=2m"}},
+		{"a flag of the holder that the injector sets", "holder: {extraArgs: [--watch-label-selector=a=b]}", []string{"holder.extraArgs", "take --watch-label-selector out"}},
 		{"a namespace of another form", "flux: {namespace: Flux_System}", []string{"/flux/namespace", "pattern"}},
 	} {
 		t.Run(row.says, func(t *testing.T) {

@@ -7,7 +7,13 @@ resources:
 runAsUser: {{ with .Values.runAsUser }}{{ int64 . }}{{ else }}null{{ end }}
 args:
   - --log-level={{ .Values.holder.logLevel }}
+  {{- $own := list "application-namespaces" "controller-feature-gates" "controller-leader-election" "controller-namespace"
+    "events-addr" "metrics-bind-address" "watch-all-namespaces" "watch-label-selector" }}
   {{- range .Values.holder.extraArgs }}
+  {{- $flag := trimPrefix "--" . | splitList "=" | first }}
+  {{- if has $flag $own }}
+  {{- fail (printf "holder.extraArgs: take --%s out. The injector sets it pod by pod, by what the controller beside the holder is started with; told to by a policy as well, it would refuse the policy and not become ready." $flag) }}
+  {{- end }}
   - {{ quote . }}
   {{- end }}
 flux:
