@@ -42,7 +42,8 @@ new one may be anything.
 {{/* The last words of a refusal. */}}
 {{- define "holdfast.fence.advice" -}}
 ' To hand it back for good, delete its trigger. In an emergency set the annotation holdfast.dev/break-glass to the reason'
-+ ' first, or with the same write; the audit log keeps it. (field manager ' + variables.manager + ', user ' + request.userInfo.username + ')'
++ ' first, or with the same write; the audit log keeps it. ('
++ (variables.manager == '' ? '' : 'field manager ' + variables.manager + ', ') + 'user ' + request.userInfo.username + ')'
 {{- end -}}
 
 {{- define "holdfast.fence.actions" -}}
