@@ -52,6 +52,15 @@ var ofTheInjector = []Mutant{
 		Run:     "^TestTheControllersArgumentsAreThoseOfTheProgramItself$",
 	},
 	{
+		Name:    "variables-without-a-bound",
+		Promise: "Variables that double with each other take neither the injector's memory nor its time.",
+		File:    "injector/inject/environment.go",
+		Old:     `if !found || e.left < 0 {`,
+		New:     `if !found {`,
+		Package: "./injector/inject",
+		Run:     "^TestVariablesThatDoubleHaveNoValue$",
+	},
+	{
 		Name:    "inject-argo-by-policy",
 		Promise: "No policy turns Argo CD on before a holder can hold Applications.",
 		File:    "injector/inject/parse.go",

@@ -41,7 +41,7 @@ var (
 // readFlags reads arguments as pflag does: --name=value, --name value, a bool flag alone is true, words between flags are
 // passed over, and -- ends them. It returns false when an argument may be any flag, because it is a variable whose value is
 // not in the pod.
-func readFlags(args []string, env variables) (flags, bool) {
+func readFlags(args []string, env *environment) (flags, bool) {
 	found := flags{}
 	for i := 0; i < len(args); i++ {
 		arg := args[i]

@@ -11,7 +11,7 @@ import (
 )
 
 func TestFlagsAreReadAsTheControllerReadsThem(t *testing.T) {
-	env := variables{
+	variables := []corev1.EnvVar{
 		{Name: "LIST", Value: "--watch-label-selector=a=$(KEY)"},
 		{Name: "KEY", Value: "b"},
 		{Name: "DOLLAR", Value: "--events-addr=http://a$$b"},
@@ -42,7 +42,7 @@ func TestFlagsAreReadAsTheControllerReadsThem(t *testing.T) {
 		{"nor one whose name a variable ends", "--events-$(LATE)=a", "events-addr", "?"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			given, ok := readFlags(strings.Fields(row.args), env)
+			given, ok := readFlags(strings.Fields(row.args), environmentOf(variables))
 			got := given.last(row.flag)
 			if !ok {
 				got = "?"

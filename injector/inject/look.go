@@ -77,9 +77,9 @@ func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container) (flags, 
 	if !ok {
 		return nil, SkipFlagsUnreadable, fmt.Sprintf("container %s does not start %s itself, so its flags cannot be read", controller.Name, f)
 	}
-	given, ok := readFlags(args, controller.Env)
+	given, ok := readFlags(args, environmentOf(controller.Env))
 	if !ok {
-		return nil, SkipFlagsUnreadable, fmt.Sprintf("an argument of container %s may be any flag: it is a variable whose value is not in the pod", controller.Name)
+		return nil, SkipFlagsUnreadable, fmt.Sprintf("an argument of container %s may be any flag: it is a variable whose value is not in the pod or is very long", controller.Name)
 	}
 	if by, taken := takesPort(pod, given); taken {
 		return nil, SkipPortTaken, fmt.Sprintf("%s uses port %d, where a holder serves its probes", by, v1alpha1.HolderPort)
