@@ -116,7 +116,11 @@ var _ = Describe("A held Kustomization", Label("flux"), func() {
 			means, names string
 			do           func()
 		}{
-			{"flux resume", "field manager flux (Update)", func() {
+			{"flux resume", "somebody who removed spec.suspend", func() {
+				out, _ := world.Flux(ctx, cluster.Bob, "resume", "kustomization", t.Name, "-n", flux) // the holder is faster than it waits
+				Expect(out).To(ContainSubstring("kustomization resumed"))
+			}},
+			{"a program that sets the field", "field manager flux (Update)", func() {
 				Expect(t.Client.Patch(ctx, k.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(resume)), client.FieldOwner("flux"))).To(Succeed())
 			}},
 			{"kubectl edit", "field manager kubectl-edit (Update)", func() {
