@@ -27,13 +27,19 @@ func blocks(page string) []string {
 	return all
 }
 
-// shell runs a block in the checkout as an administrator who has kubectl and the command line.
-func shell(ctx context.Context, script string) {
+// shell runs a block in the checkout as an administrator who has kubectl and the command line, and returns what it printed.
+func shell(ctx context.Context, script string) string {
+	GinkgoHelper()
+	return shellIn(ctx, filepath.Join("..", ".."), script)
+}
+
+// shellIn does so in a folder.
+func shellIn(ctx context.Context, dir, script string) string {
 	GinkgoHelper()
 	path, err := command()
 	Expect(err).NotTo(HaveOccurred())
 	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", script)
-	cmd.Dir = filepath.Join("..", "..")
+	cmd.Dir = dir
 	cmd.Env = []string{
 		"PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "HOME=" + world.Dir, "KUBECONFIG=" + world.Kubeconfig(cluster.Admin),
 		"GIT_USER=" + cluster.GitHoldfast, "GIT_PASSWORD=" + world.Git.Password(cluster.GitHoldfast),
@@ -41,6 +47,7 @@ func shell(ctx context.Context, script string) {
 	out, err := cmd.CombinedOutput()
 	GinkgoWriter.Printf("%s\n%s\n", script, out)
 	Expect(err).NotTo(HaveOccurred(), string(out))
+	return string(out)
 }
 
 var _ = Describe("The guide for Flux", Label("flux"), func() {
