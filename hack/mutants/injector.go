@@ -46,8 +46,22 @@ var ofTheInjector = []Mutant{
 		Name:    "inject-beside-flags-unread",
 		Promise: "A controller whose flags cannot be read gets no holder that knows none of them.",
 		File:    "injector/inject/flags.go",
-		Old:     `		return words[at+1:], !slices.Contains(words[:at], "-c")`,
-		New:     `		return words[at+1:], true`,
+		Old:     `if len(words) == 0 || !isProgram(words[0], f) {`,
+		New:     `if len(words) == 0 {`,
+		Package: "./injector/inject",
+		Run:     "^TestTheControllersArgumentsAreThoseOfTheProgramItself$",
+	},
+	{
+		Name:    "program-in-a-flag",
+		Promise: "B20: what looks like the program's path in a flag's value takes no flag away, so a shard's holder keeps to its shard.",
+		File:    "injector/inject/flags.go",
+		Old: `	first, known := env.expand(args[0])
+	switch {`,
+		New: `	first, known := env.expand(args[0])
+	at := slices.IndexFunc(args, func(word string) bool { return path.Base(word) == string(f) })
+	switch {
+	case at >= 0:
+		return args[at+1:], true`,
 		Package: "./injector/inject",
 		Run:     "^TestTheControllersArgumentsAreThoseOfTheProgramItself$",
 	},

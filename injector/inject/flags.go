@@ -77,16 +77,47 @@ func readFlags(args []string, env *environment) (flags, bool) {
 	return found, true
 }
 
-// argumentsOf returns what the controller's program is started with. It returns false when the container starts something
-// else, such as a shell, that starts the program in its turn.
-func argumentsOf(c *corev1.Container, f Flavour) ([]string, bool) {
+// inits start one program and hand signals on to it: the first word after them and their own flags.
+var inits = []string{"tini", "tini-static", "dumb-init", "catatonit"}
+
+// argumentsOf returns what the controller's program is started with. It returns false when that cannot be told: the
+// container starts something else, such as a shell or a debugger, that may start the program in its turn. The program's
+// name is looked for only where a program stands, because further on it may be the value of a flag.
+func argumentsOf(c *corev1.Container, f Flavour, env *environment) ([]string, bool) {
+	if len(c.Command) == 0 {
+		return argumentsOfImage(c.Args, f, env)
+	}
 	words := slices.Concat(c.Command, c.Args)
-	at := slices.IndexFunc(words, func(w string) bool { return path.Base(w) == string(f) && !strings.ContainsAny(w, " \t\n") })
+	if slices.Contains(inits, path.Base(words[0])) {
+		words = words[1:]
+		for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+			words = words[1:]
+		}
+	}
+	if len(words) == 0 || !isProgram(words[0], f) {
+		return nil, false
+	}
+	return words[1:], true
+}
+
+// argumentsOfImage is argumentsOf a container without a command, so that the image says what is started: the controller, or
+// an init that takes the controller from the first argument. With anything else there an image without a program of its
+// own starts that.
+func argumentsOfImage(args []string, f Flavour, env *environment) ([]string, bool) {
+	if len(args) == 0 {
+		return nil, true
+	}
+	first, known := env.expand(args[0])
 	switch {
-	case at >= 0:
-		return words[at+1:], !slices.Contains(words[:at], "-c")
-	case len(c.Command) == 0:
-		return c.Args, true // the image says what is started
+	case isProgram(first, f):
+		return args[1:], true
+	case !known, strings.HasPrefix(first, "-") && first != "--":
+		return args, true
 	}
 	return nil, false
+}
+
+// isProgram says that a word is the path of the controller's program.
+func isProgram(word string, f Flavour) bool {
+	return path.Base(word) == string(f) && !strings.HasPrefix(word, "-") && !strings.ContainsAny(word, " \t\n")
 }

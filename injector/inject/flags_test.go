@@ -123,21 +123,43 @@ func FuzzFlags(f *testing.F) {
 }
 
 func TestTheControllersArgumentsAreThoseOfTheProgramItself(t *testing.T) {
+	env := environmentOf([]corev1.EnvVar{{Name: "PROGRAM", Value: "/bin/kustomize-controller"}, {Name: "FLAG", Value: "--a"}, {Name: "SHELL", Value: "sh"}})
 	for _, row := range []struct {
 		name          string
 		command, args []string
 		want          string
 	}{
 		{"of the image's own program they are all", nil, []string{"--a", "--b"}, "--a --b"},
+		{"there may be none", nil, nil, ""},
 		{"a path to the program is not one", nil, []string{"/usr/local/bin/kustomize-controller", "--a"}, "--a"},
-		{"nor what stands before it", []string{"tini", "--", "kustomize-controller", "--a"}, []string{"--b"}, "--a --b"},
+		{"also where a variable says it", nil, []string{"$(PROGRAM)", "--a"}, "--a"},
+		{"a variable may be the first", nil, []string{"$(FLAG)", "--b"}, "$(FLAG) --b"},
+		{"also one whose value only the node knows", nil, []string{"$(LATE)", "--b"}, "$(LATE) --b"},
+		{"B20: a flag's value is not the program", nil, []string{"--a", "--watch-label-selector=x/kustomize-controller"}, "--a --watch-label-selector=x/kustomize-controller"},
+		{"nor is the word after a flag", nil, []string{"--a=b", "--override-manager", "kustomize-controller"}, "--a=b --override-manager kustomize-controller"},
+		{"nor a flag with a command", []string{"kustomize-controller", "--a=x/kustomize-controller"}, []string{"--b"}, "--a=x/kustomize-controller --b"},
+		{"an image without a program starts the first", nil, []string{"sh", "-c", "kustomize-controller --a"}, "?"},
+		{"also when a variable says it", nil, []string{"$(SHELL)", "kustomize-controller"}, "?"},
+		{"an image may end the flags of its init, or ours", nil, []string{"--", "kustomize-controller", "--a"}, "?"},
+		{"an init is not the program", []string{"tini", "--", "kustomize-controller", "--a"}, []string{"--b"}, "--a --b"},
+		{"nor are the init's flags its arguments", []string{"/sbin/tini", "-g", "-s", "--", "/usr/local/bin/kustomize-controller"}, []string{"--b"}, "--b"},
+		{"an init may do without the dashes", []string{"dumb-init"}, []string{"kustomize-controller", "--b"}, "--b"},
+		{"an init may start something else", []string{"tini", "--", "sh", "-c"}, []string{"kustomize-controller --a"}, "?"},
+		{"or nothing", []string{"tini", "--"}, nil, "?"},
+		{"an init's flag with a value is not known", []string{"tini", "-p", "SIGTERM", "--", "kustomize-controller"}, nil, "?"},
 		{"another program may do anything with them", []string{"dlv", "exec"}, []string{"--a"}, "?"},
+		{"also with the program's name", []string{"dlv", "exec", "/usr/local/bin/kustomize-controller", "--", "--a"}, nil, "?"},
+		{"and so may env", []string{"env", "-S", "kustomize-controller --a"}, nil, "?"},
 		{"a shell too", []string{"sh", "-c", "kustomize-controller --a"}, nil, "?"},
 		{"also one that is given the program alone", []string{"sh", "-c", "kustomize-controller"}, []string{"--a"}, "?"},
-		{"a script that ends in its name is not the program", []string{"sh", "-c", "echo /kustomize-controller"}, nil, "?"},
+		{"with more flags", []string{"sh", "-ec", "kustomize-controller"}, []string{"--a"}, "?"},
+		{"or of a login", []string{"/bin/sh", "-lc", "/usr/local/bin/kustomize-controller"}, nil, "?"},
+		{"a file of the program's name may be a script", []string{"/bin/sh", "/etc/kustomize-controller"}, []string{"--a"}, "?"},
+		{"a script that ends in its name is not the program", []string{"echo /kustomize-controller"}, nil, "?"},
+		{"nor is a flag", []string{"-a/kustomize-controller"}, nil, "?"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			args, ok := argumentsOf(&corev1.Container{Command: row.command, Args: row.args}, Flux)
+			args, ok := argumentsOf(&corev1.Container{Command: row.command, Args: row.args}, Flux, env)
 			got := strings.Join(args, " ")
 			if !ok {
 				got = "?"

@@ -73,11 +73,12 @@ func unwanted(pod *corev1.Pod, rules Controller) (Skip, string) {
 
 // possible says why a pod that needs a holder cannot have one; "" if it can, with the controller's flags.
 func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container) (flags, Skip, string) {
-	args, ok := argumentsOf(controller, f)
+	env := environmentOf(controller.Env)
+	args, ok := argumentsOf(controller, f, env)
 	if !ok {
 		return nil, SkipFlagsUnreadable, fmt.Sprintf("container %s does not start %s itself, so its flags cannot be read", controller.Name, f)
 	}
-	given, ok := readFlags(args, environmentOf(controller.Env))
+	given, ok := readFlags(args, env)
 	if !ok {
 		return nil, SkipFlagsUnreadable, fmt.Sprintf("an argument of container %s may be any flag: it is a variable whose value is not in the pod or is very long", controller.Name)
 	}
