@@ -66,6 +66,15 @@ var ofTheInjector = []Mutant{
 		Run:     "^TestTheControllersArgumentsAreThoseOfTheProgramItself$",
 	},
 	{
+		Name:    "annotation-too-many",
+		Promise: "A pod whose annotations are as long as the API server takes them is not refused for ours.",
+		File:    "injector/inject/look.go",
+		Old:     `size > validation.TotalAnnotationSizeLimitB {`,
+		New:     `size < 0 {`,
+		Package: "./injector/inject",
+		Run:     "^TestAPodWithoutRoomForOurAnnotationIsLeftAsItIs$",
+	},
+	{
 		Name:    "variables-without-a-bound",
 		Promise: "Variables that double with each other take neither the injector's memory nor its time.",
 		File:    "injector/inject/environment.go",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
 )
@@ -73,6 +74,9 @@ func unwanted(pod *corev1.Pod, rules Controller) (Skip, string) {
 
 // possible says why a pod that needs a holder cannot have one; "" if it can, with the controller's flags.
 func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container) (flags, Skip, string) {
+	if onWindows(pod) {
+		return nil, SkipWindows, "it is for nodes with Windows, and the holder is a program for Linux"
+	}
 	env := environmentOf(controller.Env)
 	args, ok := argumentsOf(controller, f, env)
 	if !ok {
@@ -92,7 +96,27 @@ func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container) (flags, 
 	if _, proxy, ok := place(pod); !ok {
 		return nil, SkipMeshInTheWay, fmt.Sprintf("%s is an ordinary container and takes the traffic of those that start before it; %s", proxy, outOfMesh)
 	}
+	if size := marked(pod, f); size > validation.TotalAnnotationSizeLimitB {
+		return nil, SkipAnnotationsFull, fmt.Sprintf("with %s its annotations would come to %d bytes, and the API server takes %d",
+			v1alpha1.InjectedAnnotation, size, validation.TotalAnnotationSizeLimitB)
+	}
 	return given, "", ""
+}
+
+// onWindows says that a pod is for nodes with Windows, by itself or by the nodes it selects.
+func onWindows(pod *corev1.Pod) bool {
+	return pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows || pod.Spec.NodeSelector[corev1.LabelOSStable] == string(corev1.Windows)
+}
+
+// marked returns the size of a pod's annotations, in bytes as the API server counts them, when they say that it has a holder.
+func marked(pod *corev1.Pod, f Flavour) int {
+	size := len(v1alpha1.InjectedAnnotation) + len(f)
+	for name, value := range pod.Annotations {
+		if name != v1alpha1.InjectedAnnotation {
+			size += len(name) + len(value)
+		}
+	}
+	return size
 }
 
 // anyServiceAccount in a policy admits all.

@@ -30,6 +30,8 @@ const (
 	SkipFlavourOff Skip = "FlavourOff"
 	// SkipServiceAccount: it runs as a ServiceAccount the policy does not name.
 	SkipServiceAccount Skip = "ServiceAccount"
+	// SkipWindows: it is for nodes with Windows, and the holder is not.
+	SkipWindows Skip = "Windows"
 	// SkipPortTaken: another of its containers uses the holder's port.
 	SkipPortTaken Skip = "PortTaken"
 	// SkipNoCredentials: its controller has no token of its ServiceAccount, so a holder could not reach the API server.
@@ -38,12 +40,14 @@ const (
 	SkipFlagsUnreadable Skip = "FlagsUnreadable"
 	// SkipMeshInTheWay: a proxy that starts after all init containers takes the traffic of those.
 	SkipMeshInTheWay Skip = "MeshInTheWay"
+	// SkipAnnotationsFull: the API server takes no more annotations than it has, so it could not be said that it has a holder.
+	SkipAnnotationsFull Skip = "AnnotationsFull"
 )
 
 // Missing says that a pod left alone for this reason should have a holder, and nobody chose that it has none.
 func (s Skip) Missing() bool {
 	switch s {
-	case "", SkipServiceAccount, SkipPortTaken, SkipNoCredentials, SkipFlagsUnreadable, SkipMeshInTheWay:
+	case "", SkipServiceAccount, SkipWindows, SkipPortTaken, SkipNoCredentials, SkipFlagsUnreadable, SkipMeshInTheWay, SkipAnnotationsFull:
 		return true
 	}
 	return false
