@@ -40,14 +40,20 @@ func shell(ctx context.Context, script string) string {
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", script)
 	cmd.Dir = world.Checkout()
-	cmd.Env = []string{
-		"PATH=" + n.Bin() + ":" + os.Getenv("PATH"), "HOME=" + n.Dir, "KUBECONFIG=" + world.Kubeconfig(cluster.Admin), "AUDIT=" + auditDir(),
-		"GIT_USER=" + cluster.GitHoldfast, "GIT_PASSWORD=" + world.Git.Password(cluster.GitHoldfast),
-	}
+	cmd.Env = environment()
 	out, err := cmd.CombinedOutput()
 	GinkgoWriter.Printf("%s\n%s\n", script, out)
 	Expect(err).NotTo(HaveOccurred(), string(out))
 	return string(out)
+}
+
+// environment is that of the shell, with kubectl, helm and the files that the guide asks for.
+func environment() []string {
+	GinkgoHelper()
+	return []string{
+		"PATH=" + n.Bin() + ":" + os.Getenv("PATH"), "HOME=" + n.Dir, "KUBECONFIG=" + world.Kubeconfig(cluster.Admin), "AUDIT=" + auditDir(),
+		"GIT_USER=" + cluster.GitHoldfast, "GIT_PASSWORD=" + world.Git.Password(cluster.GitHoldfast),
+	}
 }
 
 // auditDir has the certificates of the audit webhook.

@@ -17,11 +17,13 @@ import (
 	"github.com/holdfast-gitops/holdfast/test/node"
 )
 
-// forward runs kubectl port-forward to the holder until the story ends, and returns the URL of its near end.
+// forward runs the command that the page about the status prints until the story ends, and returns the URL of its near end.
 func forward(ctx context.Context) string {
 	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, world.KubectlPath(), "--kubeconfig", world.Kubeconfig(cluster.Admin), "-n", cluster.FluxNamespace,
-		"port-forward", "deployment/"+cluster.KustomizeController, ":9797")
+	run := blocks("status.md")
+	Expect(run).To(HaveLen(1))
+	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", "exec "+run[0]) // so that what is killed is kubectl
+	cmd.Env = environment()
 	out, err := cmd.StdoutPipe()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(cmd.Start()).To(Succeed())
@@ -33,7 +35,8 @@ func forward(ctx context.Context) string {
 	Expect(err).NotTo(HaveOccurred(), "what it says first is where it listens")
 	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(said)
 	Expect(address).NotTo(BeEmpty(), said)
-	return "http://" + address
+	Expect(address).To(HaveSuffix(":9797"), "as the page goes on to say")
+	return "http://localhost:9797"
 }
 
 // visit gets a page.
