@@ -6,7 +6,7 @@ var ofTheInjector = []Mutant{
 		Name:    "inject-any-image",
 		Promise: "Only a pod that runs kustomize-controller itself gets a holder, whatever its labels say.",
 		File:    "injector/inject/recognise.go",
-		Old:     `c.Name == fluxContainer && repository(c.Image) == string(Flux)`,
+		Old:     `c.Name == fluxContainer && isFlux(repository(c.Image), app)`,
 		New:     `c.Name == fluxContainer`,
 		Package: "./injector/inject",
 		Run:     "^TestEveryPodOfTheGoldens$",

@@ -3,7 +3,6 @@ package inject
 import (
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -138,24 +137,4 @@ func tokenMounts(c *corev1.Container) []corev1.VolumeMount {
 		}
 	}
 	return mounts
-}
-
-// takesPort says that a container of the pod uses the holder's port: it declares it, or its flags are an address with it.
-func takesPort(pod *corev1.Pod, given flags) (string, bool) {
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, c := range containers {
-			for _, p := range c.Ports {
-				if p.ContainerPort == v1alpha1.HolderPort && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
-					return "container " + c.Name, true
-				}
-			}
-		}
-	}
-	port := strconv.Itoa(v1alpha1.HolderPort)
-	for _, name := range []string{"health-addr", "metrics-addr", "metrics-port"} {
-		if at := given.last(name); at == port || strings.HasSuffix(at, ":"+port) {
-			return "the controller's --" + name, true
-		}
-	}
-	return "", false
 }

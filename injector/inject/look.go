@@ -86,7 +86,7 @@ func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container) (flags, 
 	if !ok {
 		return nil, SkipFlagsUnreadable, fmt.Sprintf("an argument of container %s may be any flag: it is a variable whose value is not in the pod or is very long", controller.Name)
 	}
-	if by, taken := takesPort(pod, given); taken {
+	if by, taken := takesPort(pod, given, env); taken {
 		return nil, SkipPortTaken, fmt.Sprintf("%s uses port %d, where a holder serves its probes", by, v1alpha1.HolderPort)
 	}
 	if mounts := pod.Spec.AutomountServiceAccountToken; mounts != nil && !*mounts && len(tokenMounts(controller)) == 0 {

@@ -21,7 +21,7 @@ func Recognise(pod *corev1.Pod) (Flavour, *corev1.Container) {
 	if app := pod.Labels[fluxLabel]; app == string(Flux) || strings.HasPrefix(app, string(Flux)+"-") {
 		for i := range pod.Spec.Containers {
 			c := &pod.Spec.Containers[i]
-			if c.Name == fluxContainer && repository(c.Image) == string(Flux) {
+			if c.Name == fluxContainer && isFlux(repository(c.Image), app) {
 				return Flux, c
 			}
 		}
@@ -35,6 +35,21 @@ func Recognise(pod *corev1.Pod) (Flavour, *corev1.Container) {
 	}
 	return "", nil
 }
+
+// isFlux says that an image of this name, in a pod with this label, is kustomize-controller. Mirrors put the repository's
+// owner before the name or the kind of the build after it, so it may be among other words. A pod whose label and image go
+// on alike is a program of that longer name: the label of a shard goes on with the shard's name, which no image has.
+func isFlux(name, app string) bool {
+	if name == string(Flux) {
+		return true
+	}
+	before, after, found := strings.Cut(name, string(Flux))
+	return found && (before == "" || strings.ContainsAny(before[len(before)-1:], parts)) &&
+		(after == "" || strings.ContainsAny(after[:1], parts)) && (app == string(Flux) || !strings.HasSuffix(name, app))
+}
+
+// parts are what stands between the words of an image's name.
+const parts = "-_."
 
 // repository returns the last part of an image's name, without registry, tag and digest.
 func repository(image string) string {
