@@ -45,21 +45,19 @@ func holderOf(pod *corev1.Pod, f Flavour, c *corev1.Container, given flags, p Po
 	resources, more := resourcesOf(pod, p)
 	args, variables := argumentsFor(f, given)
 	args = append(args, p.Args...)
-	env := append([]corev1.EnvVar{fromField(namespaceVariable, "metadata.namespace")}, copied(c, args, variables)...)
+	env := append([]corev1.EnvVar{fromField(namespaceVariable, "metadata.namespace")}, copied(c, textsOf(c, args), variables)...)
 	if _, limited := resources.Limits[corev1.ResourceMemory]; limited {
 		env = append(env, corev1.EnvVar{Name: memoryVariable, ValueFrom: &corev1.EnvVarSource{
 			ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: v1alpha1.HolderContainer, Resource: "limits.memory"},
 		}})
 	}
 	holder := corev1.Container{
-		Name:            v1alpha1.HolderContainer,
-		Image:           image,
-		ImagePullPolicy: p.PullPolicy,
-		Command:         []string{"/holder"},
-		Args:            args,
-		Ports:           []corev1.ContainerPort{{Name: portName, ContainerPort: v1alpha1.HolderPort, Protocol: corev1.ProtocolTCP}},
-		// What comes whole from ConfigMaps and Secrets may be a proxy, or what an argument refers to.
-		EnvFrom:                  c.EnvFrom,
+		Name:                     v1alpha1.HolderContainer,
+		Image:                    image,
+		ImagePullPolicy:          p.PullPolicy,
+		Command:                  []string{"/holder"},
+		Args:                     args,
+		Ports:                    []corev1.ContainerPort{{Name: portName, ContainerPort: v1alpha1.HolderPort, Protocol: corev1.ProtocolTCP}},
 		Env:                      env,
 		Resources:                resources,
 		RestartPolicy:            ptr.To(corev1.ContainerRestartPolicyAlways),

@@ -96,30 +96,3 @@ func TestWhatIsNeverClosedIsSearchedOnce(t *testing.T) {
 		t.Errorf("%d bytes became %d", len(text), len(got))
 	}
 }
-
-func TestVariablesComeWithThoseTheyAreMadeOf(t *testing.T) {
-	c := &corev1.Container{Name: "manager", Env: []corev1.EnvVar{
-		{Name: "UNRELATED", Value: "1"},
-		{Name: "OTHER", Value: "$(UNRELATED)"},
-		{Name: "HOST", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}},
-		{Name: "ADDRESS", Value: "http://$(HOST):$(PORT)"},
-		{Name: "HTTP_PROXY", Value: "$(ADDRESS)"},
-		{Name: "HTTP_PROXY", Value: "$(HTTP_PROXY)/$(HTTP_PROXY)"},
-		{Name: "HOLDFAST_NAMESPACE", Value: "elsewhere"},
-		{Name: "CPUS", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}},
-	}}
-	env := copied(c, []string{"--shard=$(CPUS)", "$$(OTHER)", "$(HOLDFAST_NAMESPACE)"}, []string{"HTTP_PROXY", "NO_PROXY"})
-	var names []string
-	for _, e := range env {
-		names = append(names, e.Name)
-	}
-	if got := strings.Join(names, " "); got != "HOST ADDRESS HTTP_PROXY HTTP_PROXY CPUS" {
-		t.Errorf("copied %s", got)
-	}
-	if of := env[len(env)-1].ValueFrom.ResourceFieldRef.ContainerName; of != "manager" {
-		t.Errorf("the CPUs are those of container %q", of)
-	}
-	if c.Env[7].ValueFrom.ResourceFieldRef.ContainerName != "" {
-		t.Error("the controller's own container was changed")
-	}
-}

@@ -40,7 +40,7 @@ func look(pod *corev1.Pod, p Policy) (Result, *corev1.Container, flags) {
 		return r, nil, nil
 	}
 	var given flags
-	if given, r.Skip, r.Why = possible(pod, flavour, controller); r.Skip != "" {
+	if given, r.Skip, r.Why = possible(pod, flavour, controller, p.Args); r.Skip != "" {
 		return r, nil, nil
 	}
 	r.Why = fmt.Sprintf("it runs %s and has no holder", flavour)
@@ -72,8 +72,9 @@ func unwanted(pod *corev1.Pod, rules Controller) (Skip, string) {
 	return "", ""
 }
 
-// possible says why a pod that needs a holder cannot have one; "" if it can, with the controller's flags.
-func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container) (flags, Skip, string) {
+// possible says why a pod that needs a holder with these arguments besides those for its flags cannot have one; "" if it can,
+// with the controller's flags.
+func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container, more []string) (flags, Skip, string) {
 	if onWindows(pod) {
 		return nil, SkipWindows, "it is for nodes with Windows, and the holder is a program for Linux"
 	}
@@ -85,6 +86,11 @@ func possible(pod *corev1.Pod, f Flavour, controller *corev1.Container) (flags, 
 	given, ok := readFlags(args, env)
 	if !ok {
 		return nil, SkipFlagsUnreadable, fmt.Sprintf("an argument of container %s may be any flag: it is a variable whose value is not in the pod or is very long", controller.Name)
+	}
+	holds, names := argumentsFor(f, given)
+	if _, outside := reach(controller.Env, textsOf(controller, append(holds, more...)), names); tooManyKeys(controller.EnvFrom, outside) {
+		return nil, SkipFlagsUnreadable, fmt.Sprintf("container %s has so many ConfigMaps and Secrets whole in its environment that more than %d variables of theirs may matter",
+			controller.Name, maxKeys)
 	}
 	if by, taken := takesPort(pod, given, env); taken {
 		return nil, SkipPortTaken, fmt.Sprintf("%s uses port %d, where a holder serves its probes", by, v1alpha1.HolderPort)

@@ -40,7 +40,7 @@ func TestAnAddressIsReadAsTheControllerListensOnIt(t *testing.T) {
 		pod := fluxPod(t)
 		c := &pod.Spec.Containers[0]
 		c.Args, c.Env = strings.Fields(row.args), variables
-		if _, skip, why := possible(pod, Flux, c); (skip == SkipPortTaken) != row.taken {
+		if _, skip, why := possible(pod, Flux, c, nil); (skip == SkipPortTaken) != row.taken {
 			t.Errorf("%s: %q, %s", row.name, skip, why)
 		}
 	}
