@@ -87,7 +87,7 @@ var ofTheInjector = []Mutant{
 		Name:    "pod-of-thousands-of-variables",
 		Promise: "A few lines of a pod do not become thousands in its holder.",
 		File:    "injector/inject/copied.go",
-		Old:     `	return keys > maxKeys`,
+		Old:     `	return len(sources)*len(names) > maxKeys`,
 		New:     `	return false`,
 		Package: "./injector/inject",
 		Run:     "^TestAPodThatWouldGrowByThousandsOfVariablesIsLeftAsItIs$",

@@ -15,8 +15,8 @@ var networkVariables = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 }
 
-// maxKeys is how many keys of ConfigMaps and Secrets are looked up for a holder because its controller has those whole.
-// Beyond it the pod would grow by far more than anybody wrote.
+// maxKeys is how many keys of ConfigMaps and Secrets a holder may get because its controller has those whole, which is each
+// variable from each of them. Beyond it the pod would grow by far more than anybody wrote.
 const maxKeys = 512
 
 // copied returns what a holder gets of the environment of container c: the variables that these texts refer to, those with
@@ -83,49 +83,37 @@ func reach(list []corev1.EnvVar, texts, names []string) (wanted map[string]bool,
 	return wanted, outside
 }
 
+// tooManyKeys says that more than maxKeys keys would be looked up for these names.
+func tooManyKeys(sources []corev1.EnvFromSource, names []string) bool {
+	return len(sources)*len(names) > maxKeys
+}
+
 // keysOf returns variables of these names from what a container has whole. As there, a later source counts over an earlier
 // one, and a source that has no such key gives nothing.
 func keysOf(sources []corev1.EnvFromSource, names []string) []corev1.EnvVar {
 	var env []corev1.EnvVar
-	eachKey(sources, names, func(s corev1.EnvFromSource, name, key string) bool {
-		from := &corev1.EnvVarSource{}
-		if s.ConfigMapRef != nil {
-			from.ConfigMapKeyRef = &corev1.ConfigMapKeySelector{LocalObjectReference: s.ConfigMapRef.LocalObjectReference, Key: key, Optional: ptr.To(true)}
-		} else {
-			from.SecretKeyRef = &corev1.SecretKeySelector{LocalObjectReference: s.SecretRef.LocalObjectReference, Key: key, Optional: ptr.To(true)}
-		}
-		env = append(env, corev1.EnvVar{Name: name, ValueFrom: from})
-		return true
-	})
-	return env
-}
-
-// tooManyKeys says that keysOf would return more than maxKeys variables.
-func tooManyKeys(sources []corev1.EnvFromSource, names []string) bool {
-	keys := 0
-	eachKey(sources, names, func(corev1.EnvFromSource, string, string) bool {
-		keys++
-		return keys <= maxKeys
-	})
-	return keys > maxKeys
-}
-
-// eachKey calls for each key that makes one of these variables of a source, until it is told to stop.
-func eachKey(sources []corev1.EnvFromSource, names []string, call func(s corev1.EnvFromSource, name, key string) bool) {
 	for _, name := range names {
 		if len(validation.IsEnvVarName(name)) > 0 {
 			continue
 		}
 		for _, s := range sources {
 			key, found := strings.CutPrefix(name, s.Prefix)
-			if !found || len(validation.IsConfigMapKey(key)) > 0 || s.ConfigMapRef == nil && s.SecretRef == nil {
+			if !found || len(validation.IsConfigMapKey(key)) > 0 {
 				continue
 			}
-			if !call(s, name, key) {
-				return
+			from := &corev1.EnvVarSource{}
+			switch {
+			case s.ConfigMapRef != nil:
+				from.ConfigMapKeyRef = &corev1.ConfigMapKeySelector{LocalObjectReference: s.ConfigMapRef.LocalObjectReference, Key: key, Optional: ptr.To(true)}
+			case s.SecretRef != nil:
+				from.SecretKeyRef = &corev1.SecretKeySelector{LocalObjectReference: s.SecretRef.LocalObjectReference, Key: key, Optional: ptr.To(true)}
+			default:
+				continue
 			}
+			env = append(env, corev1.EnvVar{Name: name, ValueFrom: from})
 		}
 	}
+	return env
 }
 
 // textsOf returns all texts of a holder with these arguments in which kubelet puts variables.

@@ -120,7 +120,7 @@ func TestAPodThatWouldGrowByThousandsOfVariablesIsLeftAsItIs(t *testing.T) {
 	for _, row := range []struct {
 		sources, references int
 		want                Skip
-	}{{1, 10, ""}, {50, 0, ""}, {1, maxKeys - len(networkVariables), ""}, {1, maxKeys - len(networkVariables) + 1, SkipFlagsUnreadable}, {60, 0, SkipFlagsUnreadable}, {2000, 2000, SkipFlagsUnreadable}} {
+	}{{1, 10, ""}, {50, 0, ""}, {1, maxKeys - len(networkVariables), ""}, {1, maxKeys - len(networkVariables) + 1, SkipFlagsUnreadable}, {60, 0, SkipFlagsUnreadable}, {2000, 2000, SkipFlagsUnreadable}, {0, 2000, ""}} {
 		pod := fluxPod(t)
 		c := &pod.Spec.Containers[0]
 		for range row.sources {

@@ -48,6 +48,9 @@ func FuzzInject(f *testing.F) {
 // FuzzInjectText is the same of any text at all.
 func FuzzInjectText(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{"app":"kustomize-controller"}},"spec":{"containers":[{"name":"manager","image":"kustomize-controller"}]}}`))
+	f.Add([]byte(`{"metadata":{"labels":{"app":"kustomize-controller"}},"spec":{"containers":[{"name":"manager","image":"kustomize-controller",` +
+		`"command":["tini","--","kustomize-controller"],"args":["$(B)"],"env":[{"name":"A","value":"--a"},{"name":"B","value":"$(A)$(A)"}],` +
+		`"envFrom":[{"secretRef":{"name":"s"}}],"volumeMounts":[{"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","subPathExpr":"$(C)"}]}]}}`))
 	f.Add([]byte(`{"metadata":{"labels":{"app.kubernetes.io/name":"a-application-controller"},"annotations":null},"spec":{"initContainers":[],` +
 		`"containers":[{"command":["argocd-application-controller"]}]}}`))
 	f.Fuzz(func(t *testing.T, pod []byte) {
@@ -88,6 +91,8 @@ var values = []any{
 	map[string]any{"name": "holdfast-holder", "restartPolicy": "Always"},
 	map[string]any{"holdfast.dev/injected": "x", "holdfast.dev/holder-memory-limit": "1", "holdfast.dev/holder-image": "a b"},
 	map[string]any{"name": "A", "value": "$(A)$(B)"},
+	map[string]any{"name": "B", "value": "$(A)$(A)"}, map[string]any{"prefix": "A", "secretRef": map[string]any{"name": "s"}},
+	map[string]any{"os": map[string]any{"name": "windows"}, "nodeSelector": map[string]any{}}, "tini", "dlv", "mirror.example/flux-kustomize-controller",
 }
 
 // placesOf returns an edit for each place in a tree, always in the same order: it takes the place out, doubles it, or puts

@@ -57,6 +57,9 @@ func checkHolder(t testing.TB, c corev1.Container) {
 	if !isSidecar(c) || c.StartupProbe == nil || c.LivenessProbe == nil || c.Image == "" {
 		t.Error("it is no sidecar that gates the controller")
 	}
+	if len(c.EnvFrom) > 0 {
+		t.Errorf("it has ConfigMaps or Secrets whole: %v", c.EnvFrom)
+	}
 	own := map[string]int{}
 	for _, e := range c.Env {
 		own[e.Name]++
