@@ -4,6 +4,15 @@ package main
 // a holder.
 var aroundInjecting = []Mutant{
 	{
+		Name:    "a-slow-body-takes-a-turn",
+		Promise: "Nobody who reaches the webhook's port can turn injection off by sending slowly.",
+		File:    "injector/webhook/handler.go",
+		Old:     "	text, status, err := body(w, r)\n",
+		New:     "	h.calls <- struct{}{}\n	defer func() { <-h.calls }()\n	text, status, err := body(w, r)\n",
+		Package: "./injector/webhook",
+		Run:     "^TestWhoeverIsSlowToSendIsNotWaitedFor$",
+	},
+	{
 		Name:    "webhook-panics",
 		Promise: "A pod is let through whatever happens while it is judged.",
 		File:    "injector/webhook/handler.go",

@@ -1,10 +1,9 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -19,12 +18,11 @@ import (
 // Path is where the webhook is served.
 const Path = "/mutate-pod"
 
-// The bounds of one call, and of all at once.
-const (
-	maxBodyBytes = 8 << 20 // an API server takes 3 MiB of a client, and sends little more than that on
-	maxCalls     = 32      // further ones wait
-	readWithin   = 10 * time.Second
-)
+// maxCalls is how many calls are thought about at a time. Each takes memory, and a moment; further ones wait.
+const maxCalls = 4
+
+// reviewType is what an answer calls itself.
+var reviewType = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}
 
 // auditKey is the audit annotation that says what was done; the API server puts the webhook's name before it.
 const auditKey = "holder"
@@ -35,65 +33,76 @@ type Handler struct {
 	inject  func(pod []byte, namespace string, p inject.Policy) (inject.Result, error)
 	metrics *Metrics
 	log     logr.Logger
+	intake  intake
 	calls   chan struct{}
 }
 
 // New returns a handler that asks policy what to do at every call; an error of it lets the pod through as it is.
 func New(policy func() (inject.Policy, error), m *Metrics, log logr.Logger) *Handler {
-	return &Handler{policy: policy, inject: inject.Inject, metrics: m, log: log, calls: make(chan struct{}, maxCalls)}
+	return &Handler{policy: policy, inject: inject.Inject, metrics: m, log: log, intake: intake{from: map[string]*share{}}, calls: make(chan struct{}, maxCalls)}
 }
 
 // ServeHTTP answers one AdmissionReview. What is none gets a 400 or a 413, which an API server takes for a failed call.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	address, n := weight(r)
+	back, err := h.intake.take(r.Context(), address, n)
+	if err != nil {
+		return // nobody waits for the answer any more
+	}
+	defer back()
+	text, status, err := body(w, r)
+	if err != nil {
+		h.unreadable(w, err, status, begin)
+		return
+	}
+	answer, err := h.think(r.Context(), text)
+	switch {
+	case r.Context().Err() != nil:
+		return
+	case err != nil:
+		h.unreadable(w, err, http.StatusBadRequest, begin)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(admissionv1.AdmissionReview{TypeMeta: reviewType, Response: answer.response}); err != nil {
+		h.log.Error(err, "an answer cannot be sent", "uid", answer.response.UID)
+	}
+	h.metrics.reviewed(answer.flavour, answer.outcome, time.Since(begin))
+}
+
+func (h *Handler) unreadable(w http.ResponseWriter, err error, status int, begin time.Time) {
+	h.metrics.reviewed("", outcomeUnreadable, time.Since(begin))
+	h.log.Error(err, "a call cannot be read")
+	http.Error(w, err.Error(), status)
+}
+
+// answered is what is said to an API server, and what is counted of it.
+type answered struct {
+	flavour  inject.Flavour
+	outcome  outcome
+	response *admissionv1.AdmissionResponse
+}
+
+// think answers the call in text once it is its turn. Whoever is slow to send or to take is not waited for here.
+func (h *Handler) think(ctx context.Context, text []byte) (answered, error) {
 	select {
 	case h.calls <- struct{}{}:
 		defer func() { <-h.calls }()
-	case <-r.Context().Done():
-		return
+	case <-ctx.Done():
+		return answered{}, ctx.Err()
 	}
-	begin := time.Now()
-	review, status, err := read(w, r)
+	req, err := read(text)
 	if err != nil {
-		h.metrics.reviewed("", outcomeUnreadable, time.Since(begin))
-		h.log.Error(err, "a call cannot be read")
-		http.Error(w, err.Error(), status)
-		return
+		return answered{}, err
 	}
-	flavour, outcome, response := h.answer(review.Request)
-	review.Request, review.Response = nil, response
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		h.log.Error(err, "an answer cannot be sent", "uid", response.UID)
-	}
-	h.metrics.reviewed(flavour, outcome, time.Since(begin))
-}
-
-// read takes one AdmissionReview from a bounded body, within a bounded time.
-func read(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, int, error) {
-	if r.Method != http.MethodPost {
-		return nil, http.StatusMethodNotAllowed, fmt.Errorf("%s is not how an AdmissionReview is sent", r.Method)
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readWithin)) // a test's recorder has none
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body is larger than %d bytes", tooLarge.Limit)
-	case err != nil:
-		return nil, http.StatusBadRequest, fmt.Errorf("read the body: %w", err)
-	}
-	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(body, &review); err != nil {
-		return nil, http.StatusBadRequest, errors.New("the body is no AdmissionReview in JSON") // the cause may quote the pod
-	}
-	if review.APIVersion != admissionv1.SchemeGroupVersion.String() || review.Kind != "AdmissionReview" || review.Request == nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("the body is no request of %s", admissionv1.SchemeGroupVersion)
-	}
-	return &review, http.StatusOK, nil
+	var a answered
+	a.flavour, a.outcome, a.response = h.answer(req)
+	return a, nil
 }
 
 // answer allows what is asked, with a patch where a holder is to be added.
-func (h *Handler) answer(req *admissionv1.AdmissionRequest) (f inject.Flavour, o outcome, response *admissionv1.AdmissionResponse) {
+func (h *Handler) answer(req *call) (f inject.Flavour, o outcome, response *admissionv1.AdmissionResponse) {
 	log := h.log.WithValues("namespace", req.Namespace, "pod", nameOf(req), "uid", req.UID)
 	defer func() {
 		if p := recover(); p != nil {
@@ -131,12 +140,12 @@ func (h *Handler) answer(req *admissionv1.AdmissionRequest) (f inject.Flavour, o
 	return result.Flavour, outcomeInjected, response
 }
 
-func allowed(req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func allowed(req *call) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{UID: req.UID, Allowed: true}
 }
 
 // failedOpen lets a pod through that nothing could be decided about, and tells whoever makes it.
-func failedOpen(req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func failedOpen(req *call) *admissionv1.AdmissionResponse {
 	r := allowed(req)
 	r.Warnings = []string{"holdfast: this pod gets no holder, because the injector failed; see its log. What is held stays held, and nothing is applied by this pod"}
 	r.AuditAnnotations = map[string]string{auditKey: string(outcomeFailed)}
@@ -144,7 +153,7 @@ func failedOpen(req *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespons
 }
 
 // nameOf is what a pod will be called, as far as it is known when it is made.
-func nameOf(req *admissionv1.AdmissionRequest) string {
+func nameOf(req *call) string {
 	if req.Name != "" {
 		return req.Name
 	}

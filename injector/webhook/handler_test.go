@@ -206,6 +206,7 @@ func TestWhatIsNoRequestIsAFailedCall(t *testing.T) {
 		{"another version", review("admission.k8s.io/v1beta1", `,"request":{}`), http.StatusBadRequest},
 		{"without a request", review("admission.k8s.io/v1", ""), http.StatusBadRequest},
 		{"too much", strings.Repeat(" ", maxBodyBytes+1), http.StatusRequestEntityTooLarge},
+		{"too many", review("admission.k8s.io/v1", `,"request":{"object":{"spec":{"containers":[{}`+strings.Repeat(",{}", maxCommas)+`]}}}`), http.StatusRequestEntityTooLarge},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := newBench(t, policyOfTests)
