@@ -111,7 +111,7 @@ func argumentsOfImage(args []string, f Flavour, env *environment) ([]string, boo
 	switch {
 	case isProgram(first, f):
 		return args[1:], true
-	case !known, strings.HasPrefix(first, "-") && first != "--":
+	case !known, first == "", strings.HasPrefix(first, "-") && first != "--":
 		return args, true
 	}
 	return nil, false

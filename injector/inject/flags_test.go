@@ -123,7 +123,7 @@ func FuzzFlags(f *testing.F) {
 }
 
 func TestTheControllersArgumentsAreThoseOfTheProgramItself(t *testing.T) {
-	env := environmentOf([]corev1.EnvVar{{Name: "PROGRAM", Value: "/bin/kustomize-controller"}, {Name: "FLAG", Value: "--a"}, {Name: "SHELL", Value: "sh"}})
+	env := environmentOf([]corev1.EnvVar{{Name: "PROGRAM", Value: "/bin/kustomize-controller"}, {Name: "FLAG", Value: "--a"}, {Name: "SHELL", Value: "sh"}, {Name: "NOTHING"}})
 	for _, row := range []struct {
 		name          string
 		command, args []string
@@ -135,6 +135,7 @@ func TestTheControllersArgumentsAreThoseOfTheProgramItself(t *testing.T) {
 		{"also where a variable says it", nil, []string{"$(PROGRAM)", "--a"}, "--a"},
 		{"a variable may be the first", nil, []string{"$(FLAG)", "--b"}, "$(FLAG) --b"},
 		{"also one whose value only the node knows", nil, []string{"$(LATE)", "--b"}, "$(LATE) --b"},
+		{"also one with nothing in it", nil, []string{"$(NOTHING)", "--b"}, "$(NOTHING) --b"},
 		{"B20: a flag's value is not the program", nil, []string{"--a", "--watch-label-selector=x/kustomize-controller"}, "--a --watch-label-selector=x/kustomize-controller"},
 		{"nor is the word after a flag", nil, []string{"--a=b", "--override-manager", "kustomize-controller"}, "--a=b --override-manager kustomize-controller"},
 		{"nor a flag with a command", []string{"kustomize-controller", "--a=x/kustomize-controller"}, []string{"--b"}, "--a=x/kustomize-controller --b"},
