@@ -12,10 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds of a server that answers whoever reaches the pod. There is none for an answer: an open page is one that goes on.
+// Bounds of a server that answers whoever reaches the pod. An open page is an answer that goes on, and moves its bound.
 const (
 	maxHeaderBytes = 16 << 10
 	headersWithin  = 32 * time.Second
+	answerWithin   = 10 * time.Second
 	idleWithin     = 90 * time.Second
 )
 
@@ -45,6 +46,7 @@ func Serve(listener net.Listener, gate *Gate, gathered prometheus.Gatherer, page
 			Handler:           mux,
 			MaxHeaderBytes:    maxHeaderBytes,
 			ReadHeaderTimeout: headersWithin,
+			WriteTimeout:      answerWithin,
 			IdleTimeout:       idleWithin,
 		},
 		failed: make(chan error, 1),
