@@ -72,7 +72,8 @@ func run(ctx context.Context, config *rest.Config, s settings, drain *webhook.Dr
 		return fmt.Errorf("set up: %w", err)
 	}
 	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(s.pod) //nolint:staticcheck // the lock takes no other
-	mgr.GetWebhookServer().Register(webhook.Path, drain.Wrap(webhook.New(policy.Current, counts.webhook, log)))
+	room := webhook.RoomOf(mgr.GetAPIReader())
+	mgr.GetWebhookServer().Register(webhook.Path, drain.Wrap(webhook.New(policy.Current, room, counts.webhook, log)))
 	if err := mgr.Add(policy); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
@@ -82,7 +83,7 @@ func run(ctx context.Context, config *rest.Config, s settings, drain *webhook.Dr
 	}
 	ready := func() error { return errors.Join(policy.Ready(), keeper.Ready()) }
 	looker := &missing.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy.Current, Ready: ready, Consent: s.restartMissing,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy.Current, Room: room, Ready: ready, Consent: s.restartMissing,
 		Own: s.namespace, Owner: keeper.Owner, Pod: s.pod, Now: time.Now, Metrics: counts.missing,
 	}
 	if err := looker.SetupWithManager(ctx, mgr); err != nil {

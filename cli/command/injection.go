@@ -35,7 +35,8 @@ func (r *injection) take(m manifest) error {
 		if s.namespace == "" {
 			s.namespace = r.flags.namespace
 		}
-		result, err := inject.Inject(s.pod, s.namespace, r.policy)
+		// A file says nothing of the LimitRanges and quotas where it is applied.
+		result, err := inject.Inject(s.pod, s.namespace, r.policy, inject.Room{})
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}

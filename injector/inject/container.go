@@ -39,10 +39,9 @@ const (
 	probeGrace       = 10
 )
 
-// holderOf returns the holder's container for a pod whose controller runs in c with these flags.
-func holderOf(pod *corev1.Pod, f Flavour, c *corev1.Container, given flags, p Policy) (corev1.Container, []string) {
+// holderOf returns the holder's container, with these resources, for a pod whose controller runs in c with these flags.
+func holderOf(pod *corev1.Pod, f Flavour, c *corev1.Container, given flags, resources corev1.ResourceRequirements, p Policy) (corev1.Container, []string) {
 	image, warnings := imageOf(pod, p)
-	resources, more := resourcesOf(pod, p)
 	args, variables := argumentsFor(f, given)
 	args = append(args, p.Args...)
 	env := append([]corev1.EnvVar{fromField(namespaceVariable, "metadata.namespace")}, copied(c, textsOf(c, args), variables)...)
@@ -74,7 +73,7 @@ func holderOf(pod *corev1.Pod, f Flavour, c *corev1.Container, given flags, p Po
 			SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 	}
-	return holder, append(warnings, more...)
+	return holder, warnings
 }
 
 // ownFlags are the flags of the holder that argumentsFor gives a value, which a policy may not.

@@ -64,7 +64,7 @@ func FuzzInjectText(f *testing.F) {
 func checkInjected(t *testing.T, pod []byte) {
 	policy := DefaultPolicy()
 	policy.ArgoCD.Enabled = true
-	r, err := Inject(pod, "", policy)
+	r, err := Inject(pod, "", policy, Room{})
 	switch {
 	case err != nil && (r.Patch != nil || r.Skip != ""):
 		t.Errorf("a result beside an error: %+v", r)

@@ -28,7 +28,7 @@ func TestEveryPodOfTheGoldens(t *testing.T) {
 		folder := filepath.Dir(file)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			pod := readPod(t, file)
-			result, err := Inject(pod, "flux-system", goldenPolicy(t, folder))
+			result, err := Inject(pod, "flux-system", goldenPolicy(t, folder), goldenRoom(t, folder))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,6 +40,19 @@ func TestEveryPodOfTheGoldens(t *testing.T) {
 			}
 		})
 	}
+}
+
+// goldenRoom is what the folder says its namespace allows, or everything.
+func goldenRoom(t *testing.T, folder string) (r Room) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "room.yaml"))
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &r)
+	}
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // goldenPolicy is what the folder says, or everything switched on.

@@ -18,9 +18,10 @@ const maxPodBytes = 4 << 20
 var ErrTooLarge = errors.New("the pod is larger than 4 MiB")
 
 // Inject returns what adds a holder to a pod, or why it is left alone. pod is a v1 Pod as JSON; namespace is where it is
-// made, "" if that is not known. It is for sentences only: no patch depends on it. The error is about what pod is, and never about what
+// made, "" if that is not known. It is for sentences only: no patch depends on it. room is what that namespace allows now;
+// what its quotas have counted does not include this pod. The error is about what pod is, and never about what
 // it says: nobody has to refuse a pod because of it.
-func Inject(pod []byte, namespace string, p Policy) (Result, error) {
+func Inject(pod []byte, namespace string, p Policy, room Room) (Result, error) {
 	if len(pod) > maxPodBytes {
 		return Result{}, ErrTooLarge
 	}
@@ -42,7 +43,17 @@ func Inject(pod []byte, namespace string, p Policy) (Result, error) {
 	if r.Skip != "" {
 		return r, nil
 	}
-	holder, warnings := holderOf(&decoded, r.Flavour, controller, given, p)
+	wanted, warnings := resourcesOf(&decoded, p)
+	resources, instead, refused := room.take(&decoded, controller, wanted, false)
+	if refused != "" {
+		r.Skip, r.Why = SkipNoRoom, noRoom(refused)
+		return r, nil
+	}
+	if instead != "" {
+		warnings = append(warnings, instead)
+	}
+	holder, more := holderOf(&decoded, r.Flavour, controller, given, resources, p)
+	warnings = append(more, warnings...)
 	index, proxy, _ := place(&decoded)
 	if proxy != "" {
 		warnings = append(warnings, fmt.Sprintf("%s is no native sidecar and stops with the controller: "+

@@ -17,14 +17,14 @@ func TestWhatIsNoPodIsAnError(t *testing.T) {
 		"labels of numbers": `{"metadata":{"labels":{"app":1}}}`,
 		"too much":          strings.Repeat(" ", maxPodBytes) + "{}",
 	} {
-		if r, err := Inject([]byte(text), "", DefaultPolicy()); err == nil || r.Patch != nil {
+		if r, err := Inject([]byte(text), "", DefaultPolicy(), Room{}); err == nil || r.Patch != nil {
 			t.Errorf("%s: got %v, %v", name, r, err)
 		}
 	}
-	if r, err := Inject([]byte(strings.Repeat(" ", maxPodBytes-2)+"{}"), "", DefaultPolicy()); err != nil || r.Skip != SkipNotRecognised {
+	if r, err := Inject([]byte(strings.Repeat(" ", maxPodBytes-2)+"{}"), "", DefaultPolicy(), Room{}); err != nil || r.Skip != SkipNotRecognised {
 		t.Errorf("as much as is possible: got %v, %v", r, err)
 	}
-	if _, err := Inject(make([]byte, maxPodBytes+1), "", DefaultPolicy()); !errors.Is(err, ErrTooLarge) {
+	if _, err := Inject(make([]byte, maxPodBytes+1), "", DefaultPolicy(), Room{}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -42,7 +42,7 @@ func TestAPodIsReadAsItsPatchWillBeApplied(t *testing.T) {
 			if text == pod {
 				t.Fatal("nothing was changed")
 			}
-			r, err := Inject([]byte(text), "", DefaultPolicy())
+			r, err := Inject([]byte(text), "", DefaultPolicy(), Room{})
 			if err != nil || r.Skip != "" {
 				t.Fatal(err, r.Why)
 			}
@@ -57,7 +57,7 @@ func TestAPersonIsToldWhere(t *testing.T) {
 		"":       "a holder is added beside kustomize-controller",
 		"gitops": "a holder is added beside kustomize-controller in namespace gitops",
 	} {
-		if r, err := Inject(pod, namespace, DefaultPolicy()); err != nil || r.Why != want {
+		if r, err := Inject(pod, namespace, DefaultPolicy(), Room{}); err != nil || r.Why != want {
 			t.Errorf("got %q, %v", r.Why, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestAPersonIsToldWhere(t *testing.T) {
 func TestAPolicyIsNotChangedByAPodsAnnotations(t *testing.T) {
 	p := DefaultPolicy()
 	pod := readPod(t, filepath.Join("testdata", "image-and-resources-by-annotation", "pod.yaml"))
-	if _, err := Inject(pod, "", p); err != nil {
+	if _, err := Inject(pod, "", p, Room{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.Resources.Limits.Memory(); got.Cmp(resource.MustParse("512Mi")) != 0 || p.Image != DefaultImage {

@@ -14,10 +14,22 @@ import (
 const outOfMesh = "run it as a native sidecar, or keep the pod out of the mesh"
 
 // Look says whether a pod should have a holder and whether it has one, as Inject does, and returns no patch. With Skip ""
-// it should have one and has none; with SkipAlreadyInjected it has one. It may be asked of a pod of any age.
-func Look(pod *corev1.Pod, p Policy) Result {
-	r, _, _ := look(pod, p)
+// it should have one and has none; with SkipAlreadyInjected it has one. It may be asked of a pod of any age. room is what
+// its namespace allows now and has counted the pod: with SkipNoRoom the pod that takes its place could not have a holder.
+func Look(pod *corev1.Pod, p Policy, room Room) Result {
+	r, controller, _ := look(pod, p)
+	if r.Skip != "" {
+		return r
+	}
+	wanted, _ := resourcesOf(pod, p)
+	if _, _, refused := room.take(pod, controller, wanted, true); refused != "" {
+		r.Skip, r.Why = SkipNoRoom, noRoom(refused)
+	}
 	return r
+}
+
+func noRoom(refused string) string {
+	return "with a holder it would be refused: " + refused
 }
 
 // look also returns the controller's container and its flags, for a pod that is not skipped.

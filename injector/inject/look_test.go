@@ -55,7 +55,7 @@ func TestLookSaysWhetherARunningPodLacksItsHolder(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			pod := fluxPod(t)
 			row.change(pod)
-			r := Look(pod, DefaultPolicy())
+			r := Look(pod, DefaultPolicy(), Room{})
 			if r.Skip != row.want || r.Skip.Missing() != row.missing || r.Patch != nil || r.Why == "" {
 				t.Errorf("got %q (missing: %t), %q", r.Skip, r.Skip.Missing(), r.Why)
 			}
@@ -66,16 +66,16 @@ func TestLookSaysWhetherARunningPodLacksItsHolder(t *testing.T) {
 func TestATemplateWithoutAServiceAccountRunsAsDefault(t *testing.T) {
 	pod := fluxPod(t)
 	pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "", ""
-	if r := Look(pod, DefaultPolicy()); r.Skip != "" {
+	if r := Look(pod, DefaultPolicy(), Room{}); r.Skip != "" {
 		t.Errorf("got %q", r.Why)
 	}
 	pod.Spec.DeprecatedServiceAccount = "builder"
-	if r := Look(pod, DefaultPolicy()); r.Skip != SkipServiceAccount {
+	if r := Look(pod, DefaultPolicy(), Room{}); r.Skip != SkipServiceAccount {
 		t.Errorf("got %q", r.Why)
 	}
 	p := DefaultPolicy()
 	p.Flux.ServiceAccounts = []string{"*"}
-	if r := Look(pod, p); r.Skip != "" {
+	if r := Look(pod, p, Room{}); r.Skip != "" {
 		t.Errorf("got %q", r.Why)
 	}
 }
@@ -105,7 +105,7 @@ func TestThePortIsTakenByWhoeverListensOnIt(t *testing.T) {
 			} else {
 				pod.Spec.Containers = append(pod.Spec.Containers, row.c)
 			}
-			if r := Look(pod, DefaultPolicy()); (r.Skip == SkipPortTaken) != row.taken {
+			if r := Look(pod, DefaultPolicy(), Room{}); (r.Skip == SkipPortTaken) != row.taken {
 				t.Errorf("%s (init container: %t): %q, %s", row.name, initial, r.Skip, r.Why)
 			}
 		}
@@ -163,7 +163,7 @@ func TestAHolderThatWasCutOffIsWarnedOf(t *testing.T) {
 			for _, c := range row.mains {
 				pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c})
 			}
-			if r := Look(pod, DefaultPolicy()); r.Skip != SkipAlreadyInjected || (len(r.Warnings) > 0) != row.warned {
+			if r := Look(pod, DefaultPolicy(), Room{}); r.Skip != SkipAlreadyInjected || (len(r.Warnings) > 0) != row.warned {
 				t.Errorf("got %q, %q", r.Skip, r.Warnings)
 			}
 		})
@@ -220,7 +220,7 @@ func TestAPodOthersChangedAfterwardsIsLeftAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, err := Inject(before, "flux-system", policy)
+			first, err := Inject(before, "flux-system", policy, Room{})
 			if err != nil || first.Skip != "" {
 				t.Fatal(err, first.Why)
 			}
@@ -233,7 +233,7 @@ func TestAPodOthersChangedAfterwardsIsLeftAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if second, err := Inject(changed, "flux-system", policy); err != nil || second.Skip != SkipAlreadyInjected || second.Patch != nil {
+			if second, err := Inject(changed, "flux-system", policy, Room{}); err != nil || second.Skip != SkipAlreadyInjected || second.Patch != nil {
 				t.Errorf("got %v, %q, %v", err, second.Why, second.Patch)
 			}
 		})

@@ -24,9 +24,9 @@ func imageOf(pod *corev1.Pod, p Policy) (string, []string) {
 	return asked, nil
 }
 
-// resourcesOf returns the holder's resources for this pod.
+// resourcesOf returns the resources that the policy and the pod's annotations want for its holder.
 func resourcesOf(pod *corev1.Pod, p Policy) (corev1.ResourceRequirements, []string) {
-	if all := pod.Spec.Resources; all != nil && len(all.Requests)+len(all.Limits) > 0 {
+	if wholeIsLimited(pod) {
 		// The pod has an amount for all of its containers, and one more container with its own might exceed it.
 		return corev1.ResourceRequirements{}, nil
 	}

@@ -63,7 +63,7 @@ func TestAPolicyWithoutLimitsGivesNone(t *testing.T) {
 		t.Errorf("got %+v, %q", r, warnings)
 	}
 	given, _ := readFlags(nil, nil)
-	holder, _ := holderOf(pod, Flux, &pod.Spec.Containers[0], given, p)
+	holder, _ := holderOf(pod, Flux, &pod.Spec.Containers[0], given, r, p)
 	for _, e := range holder.Env {
 		if e.Name == memoryVariable {
 			t.Error("without a limit there is nothing to tell Go's runtime")

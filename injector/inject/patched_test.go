@@ -20,7 +20,7 @@ func checkPatched(t testing.TB, pod []byte, r Result) {
 	}
 	p := DefaultPolicy()
 	p.ArgoCD.Enabled = true
-	if again, err := Inject(patched, "", p); err != nil || again.Skip != SkipAlreadyInjected || again.Patch != nil {
+	if again, err := Inject(patched, "", p, Room{}); err != nil || again.Skip != SkipAlreadyInjected || again.Patch != nil {
 		t.Errorf("a second time: %v, %q, %d operations", err, again.Skip, len(again.Patch))
 	}
 	var after corev1.Pod

@@ -42,12 +42,14 @@ const (
 	SkipMeshInTheWay Skip = "MeshInTheWay"
 	// SkipAnnotationsFull: the API server takes no more annotations than it has, so it could not be said that it has a holder.
 	SkipAnnotationsFull Skip = "AnnotationsFull"
+	// SkipNoRoom: a LimitRange or a ResourceQuota of its namespace would keep it from being made with a holder.
+	SkipNoRoom Skip = "NoRoom"
 )
 
 // Missing says that a pod left alone for this reason should have a holder, and nobody chose that it has none.
 func (s Skip) Missing() bool {
 	switch s {
-	case "", SkipServiceAccount, SkipWindows, SkipPortTaken, SkipNoCredentials, SkipFlagsUnreadable, SkipMeshInTheWay, SkipAnnotationsFull:
+	case "", SkipServiceAccount, SkipWindows, SkipPortTaken, SkipNoCredentials, SkipFlagsUnreadable, SkipMeshInTheWay, SkipAnnotationsFull, SkipNoRoom:
 		return true
 	}
 	return false

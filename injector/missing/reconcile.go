@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ type Reconciler struct {
 	Client  client.Client                 // its cache has the labelled namespaces, and is asked for nothing else
 	Live    client.Reader                 // reads past the cache
 	Policy  func() (inject.Policy, error) // an error: nothing is known of what should be, so nothing is said
+	Room    func(ctx context.Context, namespace string) (inject.Room, error)
 	Ready   func() error                  // whether the webhook would answer; nil error: it would
 	Consent bool                          // restart what has no holder
 	Own     string                        // namespace of the injector, where restarts are written down
@@ -66,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	seen := Seen{Now: r.Now().UTC(), Pods: look(pods, policy), Consent: r.Consent, Able: r.Ready() == nil}
+	seen := Seen{Now: r.Now().UTC(), Pods: r.look(ctx, req.Name, pods, policy), Consent: r.Consent, Able: r.Ready() == nil}
 	if r.Consent {
 		if seen.Restarts, err = r.restarts.of(ctx, req.Name); err != nil {
 			return ctrl.Result{}, err
@@ -75,6 +77,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	plan := Decide(seen)
 	r.Metrics.missing(req.Name, plan.Missing)
 	return ctrl.Result{RequeueAfter: plan.Recheck}, errors.Join(r.tell(ctx, req.Name, seen, plan), r.restart(ctx, req.Name, plan, seen.Now))
+}
+
+// look says of a namespace's pods what Decide needs to know. What the namespace allows is asked only where a pod would get a
+// holder if it were made anew; where that cannot be read, it is taken to allow it, as the webhook does.
+func (r *Reconciler) look(ctx context.Context, namespace string, pods []corev1.Pod, policy inject.Policy) []Pod {
+	all := look(pods, policy, inject.Room{})
+	if !slices.ContainsFunc(all, func(p Pod) bool { return p.Missing && p.Curable }) {
+		return all
+	}
+	room, err := r.Room(ctx, namespace)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "pods without a holder are looked at as in a namespace without limits")
+		return all
+	}
+	return look(pods, policy, room)
 }
 
 // tell writes the Events that were not written before.

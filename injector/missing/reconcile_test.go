@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,8 @@ type stage struct {
 	registry *prometheus.Registry
 	r        *Reconciler
 	ready    error
+	room     inject.Room // what the namespace allows
+	unread   error       // nil: that can be read
 	owner    *metav1.OwnerReference
 	evicts   func() error // what an eviction answers instead; nil: nothing
 	did      []string     // restarts written down and evictions, in order
@@ -77,6 +80,7 @@ func (s *stage) lead(consent bool) {
 	s.r = &Reconciler{
 		Client: s.store, Live: s.store, Consent: consent, Own: "holdfast-system", Pod: "holdfast-injector-0", Metrics: metrics,
 		Policy: func() (inject.Policy, error) { return inject.DefaultPolicy(), nil },
+		Room:   func(context.Context, string) (inject.Room, error) { return s.room, s.unread },
 		Owner:  func() *metav1.OwnerReference { return s.owner },
 		Ready:  func() error { return s.ready },
 		Now:    func() time.Time { return now },
@@ -301,4 +305,23 @@ func TestAnEventFitsWhateverThePodIsCalled(t *testing.T) {
 	if len(e.Name) > 253 || len(e.Note) > 1024 || strings.ContainsRune(e.Note, '\uFFFD') {
 		t.Errorf("a name of %d bytes, a note of %d", len(e.Name), len(e.Note))
 	}
+}
+
+// B7
+func TestAPodIsNotEvictedWhereTheNextOneCouldNotHaveAHolderEither(t *testing.T) {
+	s := newStage(t, true)
+	full := corev1.ResourceList{corev1.ResourceLimitsCPU: resource.MustParse("500m")}
+	s.room = inject.Room{Quotas: []corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Name: "small"}, Status: corev1.ResourceQuotaStatus{Hard: full}}}}
+	s.makes("a")
+	s.pass()
+	s.expect("done", s.did, nil)
+	s.expect("events", s.events(), []string{"Warning HolderMissing a"})
+	var all eventsv1.EventList
+	if err := s.store.List(t.Context(), &all); err != nil || !strings.Contains(all.Items[0].Note, "ResourceQuota small") {
+		t.Errorf("%v: told %+v", err, all.Items)
+	}
+
+	s.unread = errors.New("no answer") // as the webhook does, it goes on as if there were no limits
+	s.pass()
+	s.expect("done", s.did, []string{"written down", "eviction of a"})
 }

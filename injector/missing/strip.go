@@ -26,12 +26,12 @@ func strip(object any) (any, error) {
 	}}, nil
 }
 
-// look says of a namespace's pods what Decide needs to know.
-func look(pods []corev1.Pod, policy inject.Policy) []Pod {
+// look says of a namespace's pods what Decide needs to know. room is what the namespace allows.
+func look(pods []corev1.Pod, policy inject.Policy, room inject.Room) []Pod {
 	var all []Pod
 	for i := range pods {
 		pod := &pods[i]
-		result := inject.Look(pod, policy)
+		result := inject.Look(pod, policy, room)
 		if result.Flavour == "" || result.Skip == inject.SkipEnding {
 			continue
 		}

@@ -30,16 +30,18 @@ const auditKey = "holder"
 // Handler answers calls of API servers. Begin it with New.
 type Handler struct {
 	policy  func() (inject.Policy, error)
-	inject  func(pod []byte, namespace string, p inject.Policy) (inject.Result, error)
+	room    func(ctx context.Context, namespace string) (inject.Room, error)
+	inject  func(pod []byte, namespace string, p inject.Policy, room inject.Room) (inject.Result, error)
 	metrics *Metrics
 	log     logr.Logger
 	intake  intake
 	calls   chan struct{}
 }
 
-// New returns a handler that asks policy what to do at every call; an error of it lets the pod through as it is.
-func New(policy func() (inject.Policy, error), m *Metrics, log logr.Logger) *Handler {
-	return &Handler{policy: policy, inject: inject.Inject, metrics: m, log: log, intake: intake{from: map[string]*share{}}, calls: make(chan struct{}, maxCalls)}
+// New returns a handler that asks policy what to do at every call; an error of it lets the pod through as it is. room says
+// what a namespace allows, such as RoomOf does.
+func New(policy func() (inject.Policy, error), room func(ctx context.Context, namespace string) (inject.Room, error), m *Metrics, log logr.Logger) *Handler {
+	return &Handler{policy: policy, room: room, inject: inject.Inject, metrics: m, log: log, intake: intake{from: map[string]*share{}}, calls: make(chan struct{}, maxCalls)}
 }
 
 // ServeHTTP answers one AdmissionReview. What is none gets a 400 or a 413, which an API server takes for a failed call.
@@ -97,12 +99,12 @@ func (h *Handler) think(ctx context.Context, text []byte) (answered, error) {
 		return answered{}, err
 	}
 	var a answered
-	a.flavour, a.outcome, a.response = h.answer(req)
+	a.flavour, a.outcome, a.response = h.answer(ctx, req)
 	return a, nil
 }
 
 // answer allows what is asked, with a patch where a holder is to be added.
-func (h *Handler) answer(req *call) (f inject.Flavour, o outcome, response *admissionv1.AdmissionResponse) {
+func (h *Handler) answer(ctx context.Context, req *call) (f inject.Flavour, o outcome, response *admissionv1.AdmissionResponse) {
 	log := h.log.WithValues("namespace", req.Namespace, "pod", nameOf(req), "uid", req.UID)
 	defer func() {
 		if p := recover(); p != nil {
@@ -118,7 +120,7 @@ func (h *Handler) answer(req *call) (f inject.Flavour, o outcome, response *admi
 		log.Error(err, "a pod is let through as it is")
 		return "", outcomeFailed, failedOpen(req)
 	}
-	result, err := h.inject(req.Object.Raw, req.Namespace, policy)
+	result, err := h.judge(ctx, log, req.Object.Raw, req.Namespace, policy)
 	if err != nil {
 		log.Error(err, "a pod is let through as it is")
 		return "", outcomeFailed, failedOpen(req)

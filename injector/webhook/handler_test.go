@@ -43,7 +43,7 @@ func newBench(tb testing.TB, policy func() (inject.Policy, error)) *bench {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b.Handler = New(policy, m, funcr.New(func(prefix, args string) { fmt.Fprintln(&b.logged, prefix, args) }, funcr.Options{Verbosity: 1}))
+	b.Handler = New(policy, noLimits, m, funcr.New(func(prefix, args string) { fmt.Fprintln(&b.logged, prefix, args) }, funcr.Options{Verbosity: 1}))
 	return b
 }
 
@@ -116,17 +116,17 @@ func TestWhateverIsAskedIsAllowed(t *testing.T) {
 	subresource, update, other := request(fluxPod), request(fluxPod), request(fluxPod)
 	subresource.SubResource, update.Operation, other.Resource.Resource = "status", admissionv1.Update, "podtemplates"
 	noPolicy := func() (inject.Policy, error) { return inject.Policy{}, errors.New("no policy yet") }
-	fails := func([]byte, string, inject.Policy) (inject.Result, error) {
+	fails := func([]byte, string, inject.Policy, inject.Room) (inject.Result, error) {
 		return inject.Result{}, errors.New("what is this")
 	}
-	panics := func([]byte, string, inject.Policy) (inject.Result, error) { panic("of do-not-tell") }
-	unwritable := func([]byte, string, inject.Policy) (inject.Result, error) {
+	panics := func([]byte, string, inject.Policy, inject.Room) (inject.Result, error) { panic("of do-not-tell") }
+	unwritable := func([]byte, string, inject.Policy, inject.Room) (inject.Result, error) {
 		return inject.Result{Flavour: inject.Flux, Patch: []inject.Operation{{Op: "add", Path: "/x", Value: func() {}}}}, nil
 	}
 	for _, row := range []struct {
 		name    string
 		policy  func() (inject.Policy, error)
-		inject  func([]byte, string, inject.Policy) (inject.Result, error)
+		inject  func([]byte, string, inject.Policy, inject.Room) (inject.Result, error)
 		request *admissionv1.AdmissionRequest
 		patched bool
 		warned  bool
@@ -172,12 +172,12 @@ func TestWhateverIsAskedIsAllowed(t *testing.T) {
 func TestThePatchIsThatOfPackageInjectForTheNamespaceOfTheRequest(t *testing.T) {
 	b := newBench(t, policyOfTests)
 	var namespace string
-	b.inject = func(pod []byte, ns string, p inject.Policy) (inject.Result, error) {
+	b.inject = func(pod []byte, ns string, p inject.Policy, room inject.Room) (inject.Result, error) {
 		namespace = ns
-		return inject.Inject(pod, ns, p)
+		return inject.Inject(pod, ns, p, room)
 	}
 	got := b.ask(t, request(fluxPod))
-	want, err := inject.Inject([]byte(fluxPod), "flux-system", inject.DefaultPolicy())
+	want, err := inject.Inject([]byte(fluxPod), "flux-system", inject.DefaultPolicy(), inject.Room{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestWhatIsNoRequestIsAFailedCall(t *testing.T) {
 
 func TestOnceTheInjectorStopsEachAnswerClosesItsConnection(t *testing.T) {
 	var d Drain
-	h := d.Wrap(New(policyOfTests, nil, logr.Discard()))
+	h := d.Wrap(New(policyOfTests, noLimits, nil, logr.Discard()))
 	for _, want := range []string{"", "close"} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, Path, nil))

@@ -60,7 +60,7 @@ func injected(t *testing.T, v values) corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := inject.Inject(document, pod.Namespace, policyOf(t, v))
+	r, err := inject.Inject(document, pod.Namespace, policyOf(t, v), inject.Room{})
 	if err != nil || r.Skip != "" {
 		t.Fatalf("no holder: %s, %v", r.Why, err)
 	}

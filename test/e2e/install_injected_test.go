@@ -95,7 +95,7 @@ var _ = Describe("A pod of a controller", Label("install"), func() {
 
 		By("B7: every container needs requests and limits")
 		limited := namespace(ctx, "install-quota", nil)
-		quota(ctx, limited)
+		quota(ctx, limited, amounts("requests.cpu=4 requests.memory=8Gi limits.cpu=8 limits.memory=8Gi"))
 		pod := golden(ctx, "flux-install", limited)
 		Expect(holder(made(ctx, pod))).NotTo(BeNil())
 		bare := pod.DeepCopy()
@@ -137,14 +137,12 @@ func itself(pod *corev1.Pod) string {
 	return string(text)
 }
 
-// quota limits requests and limits of a namespace. No controller counts in this world, so the story writes down the start.
-func quota(ctx context.Context, namespace string) {
+// quota limits a namespace. No controller counts in this world, so the story writes down the start.
+func quota(ctx context.Context, namespace string, hard corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) {
 	GinkgoHelper()
-	hard := corev1.ResourceList{
-		corev1.ResourceRequestsCPU: resource.MustParse("4"), corev1.ResourceRequestsMemory: resource.MustParse("8Gi"),
-		corev1.ResourceLimitsCPU: resource.MustParse("8"), corev1.ResourceLimitsMemory: resource.MustParse("8Gi"),
+	q := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "all"}, Spec: corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes},
 	}
-	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "all"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
 	Expect(admin().Create(ctx, q)).To(Succeed())
 	q.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{}}
 	for name := range hard {
