@@ -33,6 +33,28 @@ var aroundInjecting = []Mutant{
 		Run:     "^TestWhateverIsAskedIsAllowed$",
 	},
 	{
+		Name:    "webhook-without-a-look-at-the-namespace",
+		Promise: "A holder is fitted into what its namespace allows before it is added.",
+		File:    "injector/webhook/room.go",
+		Old:     `	if room.Empty() {`,
+		New:     `	if true {`,
+		Package: "./injector/webhook",
+		Run:     "^TestTheHolderFitsIntoWhatTheNamespaceAllows$",
+	},
+	{
+		Name:    "webhook-gives-up-on-limits-unread",
+		Promise: "A pod gets its holder although the limits of its namespace cannot be read.",
+		File:    "injector/webhook/room.go",
+		Old: `		return result, nil
+	}
+	if room`,
+		New: `		return result, err
+	}
+	if room`,
+		Package: "./injector/webhook",
+		Run:     "^TestTheHolderFitsIntoWhatTheNamespaceAllows$",
+	},
+	{
 		Name:    "webhook-forgets-its-policy",
 		Promise: "A policy that cannot be used leaves the last good one.",
 		File:    "injector/webhook/policy.go",
