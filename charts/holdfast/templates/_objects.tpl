@@ -2,13 +2,13 @@
 
 {{/* The metadata of an object: (dict "root" $ "name" … "namespace" … "component" … "annotations" … "labels" …), the last four optional. */}}
 {{- define "holdfast.metadata" -}}
-name: {{ .name }}
+name: {{ .name | quote }}
 {{- with .namespace }}
-namespace: {{ . }}
+namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "holdfast.labels" . | nindent 2 }}
-{{- with merge (dict) (.annotations | default dict) .root.Values.commonAnnotations }}
+{{- with merge (dict) (.annotations | default dict) (.root.Values.commonAnnotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -19,7 +19,7 @@ annotations:
   "app.kubernetes.io/managed-by" .root.Release.Service "app.kubernetes.io/version" .root.Chart.AppVersion
   "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
 {{- with .component }}{{ $_ := set $own "app.kubernetes.io/component" . }}{{ end -}}
-{{- toYaml (merge $own (.labels | default dict) .root.Values.commonLabels) -}}
+{{- toYaml (merge $own (.labels | default dict) (.root.Values.commonLabels | default dict)) -}}
 {{- end -}}
 
 {{/* What selects the pods of a component; it never changes. */}}
@@ -32,8 +32,8 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "holdfast.podMetadata" -}}
 labels:
   {{- $own := fromYaml (include "holdfast.selector" .) }}
-  {{- toYaml (merge $own (dict "app.kubernetes.io/part-of" "holdfast") .values.podLabels .root.Values.commonLabels) | nindent 2 }}
-{{- with merge (dict) .values.podAnnotations .root.Values.commonAnnotations }}
+  {{- toYaml (merge $own (dict "app.kubernetes.io/part-of" "holdfast") (.values.podLabels | default dict) (.root.Values.commonLabels | default dict)) | nindent 2 }}
+{{- with merge (dict) (.values.podAnnotations | default dict) (.root.Values.commonAnnotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -47,7 +47,7 @@ imagePullSecrets:
 {{- end }}
 {{- range $field := list "priorityClassName" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" }}
 {{- with get $.values $field }}
-{{ $field }}:{{ if kindIs "string" . }} {{ . }}{{ else }}{{ toYaml . | nindent 2 }}{{ end }}
+{{ $field }}:{{ if kindIs "string" . }} {{ quote . }}{{ else }}{{ toYaml . | nindent 2 }}{{ end }}
 {{- end }}
 {{- end }}
 {{- end -}}
