@@ -127,6 +127,22 @@ func TestTheExitCodeSaysWhetherAHolderIsThere(t *testing.T) {
 	}
 }
 
+func TestNoDocumentAndNoDigitIsLost(t *testing.T) {
+	pod := asJSON(t, strings.Replace(webText, "web-,", "web-, annotations: {a: b}, generation: 9007199254740993,", 1))
+	deployment := strings.Replace(deploymentText, "  name: kustomize-controller\n", "  name: kustomize-controller\n  generation: 9007199254740993\n", 1)
+	code, out, errs := injected(t, pod+"\n"+pod+asJSON(t, deployment)+"\n---\n"+deployment, "-o=yaml")
+	if n := strings.Count(out, "9007199254740993"); code != exitDone || n != 4 || strings.Count(out, "---\n") != 3 {
+		t.Errorf("exit code %d, %d of 4 numbers are as they were in\n%s%s", code, n, out, errs)
+	}
+}
+
+func TestWhatAFileSaysInThePlaceOfANameMovesNoCursor(t *testing.T) {
+	_, _, errs := injected(t, `{"kind":"Pod","metadata":{"name":"a\u001b[2J\r\nPod b: a holder is added"},"spec":{"containers":[{"name":"c\u001b[1m","image":"d"}]}}`)
+	if strings.ContainsAny(errs, "\x1b\r") || strings.Count(errs, "\n") != 2 {
+		t.Errorf("got %q", errs)
+	}
+}
+
 func TestAnInputWithoutAnEndIsNotReadForEver(t *testing.T) {
 	for arg, want := range map[string]string{"--filename=/dev/zero": "read /dev/zero: ", "--policy=/dev/zero": "read the policy /dev/zero: "} {
 		if code, _, errs := injected(t, deploymentText, arg); code != exitNot || !strings.Contains(errs, want+"it has more than 16 MiB") {

@@ -69,12 +69,12 @@ func (r *injection) count(result inject.Result) {
 // tell says what became of a pod.
 func (r *injection) tell(s subject, result inject.Result) {
 	if result.Skip == "" {
-		fmt.Fprintf(r.errs, "%s: %s\n", s.name, result.Why)
+		fmt.Fprintf(r.errs, "%s: %s\n", s.name, printable(result.Why))
 	} else {
-		fmt.Fprintf(r.errs, "%s: left as it is (%s): %s\n", s.name, result.Skip, result.Why)
+		fmt.Fprintf(r.errs, "%s: left as it is (%s): %s\n", s.name, result.Skip, printable(result.Why))
 	}
 	for _, w := range result.Warnings {
-		fmt.Fprintf(r.errs, "%s: warning: %s\n", s.name, w)
+		fmt.Fprintf(r.errs, "%s: warning: %s\n", s.name, printable(w))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -37,22 +38,57 @@ var templates = map[string]string{
 func readManifests(in []byte) ([]manifest, error) {
 	var all []manifest
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in)))
-	for n := 1; ; n++ {
-		text, err := documents.Read()
+	for n := 1; ; {
+		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		m := manifest{text: text}
-		if err := yaml.Unmarshal(text, &m.tree); err != nil {
-			return nil, fmt.Errorf("document %d is no Kubernetes object: %w", n, err)
-		}
-		if m.tree != nil {
-			all = append(all, m)
+		for _, text := range objectsIn(document) {
+			m := manifest{text: text}
+			if m.tree, err = parseObject(text); err != nil {
+				return nil, fmt.Errorf("document %d is no Kubernetes object: %w", n, err)
+			}
+			if m.tree != nil {
+				all = append(all, m)
+			}
+			n++
 		}
 	}
+}
+
+// objectsIn parts JSON objects that follow each other with nothing between, of which YAML would see the first alone.
+// Anything else is one document.
+func objectsIn(document []byte) [][]byte {
+	if !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")) {
+		return [][]byte{document}
+	}
+	var objects [][]byte
+	for d := json.NewDecoder(bytes.NewReader(document)); ; {
+		var object json.RawMessage
+		err := d.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			return [][]byte{document} // which may be YAML in braces, or is found wanting as such
+		}
+		objects = append(objects, object)
+	}
+}
+
+// parseObject reads one object, and keeps every number as it is written.
+func parseObject(text []byte) (map[string]any, error) {
+	text, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return tree, d.Decode(&tree)
 }
 
 // subjects returns every pod and template in a manifest, also those in a list.
@@ -83,7 +119,7 @@ func subjectsOf(object map[string]any, path, kind string) ([]subject, error) {
 		name = generated + "…"
 	}
 	s.name = strings.Join(slices.DeleteFunc([]string{s.namespace, name}, func(part string) bool { return part == "" }), "/")
-	s.name = strings.TrimSpace(kind + " " + s.name)
+	s.name = printable(strings.TrimSpace(kind + " " + s.name))
 
 	pod := object
 	if in, ok := templates[kind]; ok {
@@ -105,4 +141,14 @@ func subjectsOf(object map[string]any, path, kind string) ([]subject, error) {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	return []subject{s}, nil
+}
+
+// printable is text as it may be shown on a terminal: a file can say anything in the place of a name.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
