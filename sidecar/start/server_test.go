@@ -2,6 +2,7 @@ package start
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -37,7 +38,7 @@ func TestAnAnswerThatNobodyReadsIsCutOff(t *testing.T) {
 			}
 			time.Sleep(answerWithin + time.Second)
 			synctest.Wait()
-			if n, err := ours.Read(make([]byte, 1)); err != io.EOF {
+			if n, err := ours.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 				t.Errorf("%s: after %s it still is to be had: %d bytes, %v", path, answerWithin, n, err)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
