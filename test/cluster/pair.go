@@ -99,7 +99,7 @@ func (w *World) preparePod(ctx context.Context, p Pair) error {
 
 // makePod makes the folder that a pod's processes see as /var/run: in it is the namespace, and nothing else.
 func makePod(run string) error {
-	account := filepath.Join(run, "secrets/kubernetes.io/serviceaccount")
+	account := filepath.Join(run, "secrets", "kubernetes.io", "serviceaccount")
 	if err := os.MkdirAll(account, 0o755); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-gitops/holdfast/api/v1alpha1"
@@ -60,7 +59,7 @@ func (m *mirror) ask(f *v1alpha1.FluxTrigger) {
 	u.SetName(f.Name)
 	u.SetUID(f.UID)
 	u.SetResourceVersion(f.ResourceVersion)
-	err := m.w.Client.Status().Apply(context.Background(), client.ApplyConfigurationFromUnstructured((*unstructured.Unstructured)(u)), client.FieldOwner(v1alpha1.MirrorFieldManager))
+	err := m.w.Client.Status().Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.MirrorFieldManager))
 	m.w.told.write(m.w, "gitmirror", "asks", err)
 	if err == nil {
 		m.wants, m.again = false, time.Time{}
