@@ -39,9 +39,6 @@ func (r Room) take(pod *corev1.Pod, controller *corev1.Container, wanted corev1.
 	if len(first) == 0 {
 		return wanted, "", ""
 	}
-	if wholeIsLimited(pod) {
-		return wanted, "", told(first)
-	}
 	least := wanted.Requests[corev1.ResourceMemory]
 	if least.CmpInt64(leastMemory) < 0 {
 		least = *resource.NewQuantity(leastMemory, resource.BinarySI)
@@ -75,7 +72,7 @@ func (r Room) faults(pod *corev1.Pod, resources corev1.ResourceRequirements, run
 		before = usage(pod)
 	}
 	judge := func(p *corev1.Pod) []fault {
-		return append(r.ofRanges(corev1.LimitTypePod, "the pod with a holder", total(p)), r.ofQuotas(p, before)...)
+		return slices.Concat(ofWhole(p), r.ofRanges(corev1.LimitTypePod, "the pod with a holder", total(p)), r.ofQuotas(p, before))
 	}
 	alone := judge(pod)
 	blameless := func(f fault) bool {

@@ -221,7 +221,15 @@ func TestAPodThatLimitsAllItsContainersTogetherIsJudgedByThat(t *testing.T) {
 	pod.Spec.Resources = ptr.To(needs(t, fluxs))
 	checkTaken(t, quotaOf(t, "limits.cpu=1 limits.memory=1Gi", ""), pod, "/", "/", "")
 	checkTaken(t, itemsOf(t, `[{type: Pod, max: {cpu: "1"}}]`), pod, "/", "/", "")
-	checkTaken(t, itemsOf(t, `[{type: Container, max: {cpu: 100m}}]`), pod, "/", "", "no limit")
+	each := func(amounts string) Room {
+		return itemsOf(t, "[{type: Container, default: "+amounts+", defaultRequest: "+amounts+"}]")
+	}
+	checkTaken(t, each(`{cpu: 100m, memory: 64Mi}`), pod, "/", "/", "")
+	checkTaken(t, each(`{cpu: 101m}`), pod, "/", "", "the pod requests 100m of cpu for all its containers, and with the holder's they come to 101m")
+	pod.Spec.Resources.Requests = nil
+	checkTaken(t, each(`{cpu: 1001m}`), pod, "/", "", "the pod is limited to 1 of cpu, and holdfast-holder to 1001m")
+	pod.Spec.Containers[0].Resources = needs(t, "/cpu=100m")
+	checkTaken(t, each(`{cpu: 1001m}`), pod, "/", "/cpu=100m", "")
 }
 
 func TestWhatAPodAsksForInAll(t *testing.T) {
