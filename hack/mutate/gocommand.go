@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // realGo names the environment variable with the path of the go command this program stands in for.
@@ -20,6 +21,9 @@ const (
 	exitNotViable = 2
 )
 
+// maxMemory is how many bytes the tests of a mutant, and what compiles them, may map.
+const maxMemory = 8 << 30
+
 // standIn runs the real go command with args and returns its exit code, with two corrections gremlins needs.
 //
 // A coverage profile knows statements alone, and gremlins never tries a mutant outside of one. The condition of a case
@@ -28,6 +32,10 @@ const (
 //
 // And `go test` exits with 1 when a test failed as well as when nothing compiled, but only the former is a mutant noticed.
 func standIn(args []string) int {
+	// A mutant may ask for memory without end; the tests fail then, and nothing else on the machine does.
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: maxMemory, Max: maxMemory}); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate: bound the memory of a mutant:", err)
+	}
 	var out bytes.Buffer
 	cmd := exec.Command(os.Getenv(realGo), args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, io.MultiWriter(os.Stdout, &out), io.MultiWriter(os.Stderr, &out)
