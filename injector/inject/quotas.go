@@ -105,7 +105,7 @@ func covers(q corev1.ResourceQuotaSpec, pod *corev1.Pod) bool {
 }
 
 func inScope(s corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
-	ends := pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
+	ends := pod.Spec.ActiveDeadlineSeconds != nil
 	switch s.ScopeName {
 	case corev1.ResourceQuotaScopeTerminating:
 		return ends
