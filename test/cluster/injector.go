@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -168,6 +169,7 @@ func (w *World) webhookConfiguration(url string) (*unstructured.Unstructured, er
 		"dict":    func(...any) string { return "" },
 		"include": func(string, any) string { return "name: holdfast-injector" },
 		"nindent": func(n int, text string) string { return "\n" + strings.Repeat(" ", n) + text },
+		"quote":   strconv.Quote,
 	}).Parse(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
