@@ -73,6 +73,7 @@ var aroundInjecting = []Mutant{
 		New:     `return trusted && s.Now.Sub(at) >= 0`,
 		Package: "./injector/trust",
 		Run:     "^TestNoCallFailsWhateverHappensToTheSecret$",
+		Args:    []string{"-rapid.nofailfile"},
 	},
 	{
 		Name:    "trust-drops-at-once",
@@ -82,6 +83,7 @@ var aroundInjecting = []Mutant{
 		New:     `(!superseded || s.Now.Sub(at) < 0)`,
 		Package: "./injector/trust",
 		Run:     "^TestNoCallFailsWhateverHappensToTheSecret$",
+		Args:    []string{"-rapid.nofailfile"},
 	},
 	{
 		Name:    "trust-one-webhook-of-two",
