@@ -13,7 +13,7 @@ FUZZTIME ?= 20s
 LABEL    ?=
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 ARCH     ?=
-MUTATE   ?= sidecar/hold internal/binding injector/inject
+MUTATE   ?= sidecar/hold internal/binding
 
 race      := $(if $(RACE),-race)
 crds      := charts/holdfast/files/crds
