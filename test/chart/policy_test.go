@@ -1,11 +1,13 @@
 package chart
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,10 +21,23 @@ import (
 	"github.com/holdfast-gitops/holdfast/injector/inject"
 )
 
+// The ConfigMap of the policy, and its key in it.
+const policyObject, policyKey = "holdfast-injector", "policy.yaml"
+
+func TestThePageOfTheCommandLineSaysWhereThePolicyIs(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("the key `%s` of the ConfigMap `%s`;", policyKey, policyObject); !strings.Contains(string(page), want) {
+		t.Errorf("docs/cli.md does not say %s", want)
+	}
+}
+
 // policyOf is what the injector makes of the policy in a render.
 func policyOf(t *testing.T, v values) inject.Policy {
 	t.Helper()
-	text, _, err := unstructured.NestedString(find(t, mustRender(t, v, install), "ConfigMap", "holdfast-injector").Object, "data", "policy.yaml")
+	text, _, err := unstructured.NestedString(find(t, mustRender(t, v, install), "ConfigMap", policyObject).Object, "data", policyKey)
 	if err != nil {
 		t.Fatal(err)
 	}
