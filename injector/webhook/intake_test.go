@@ -76,10 +76,20 @@ func TestWhoeverIsSlowToSendIsNotWaitedFor(t *testing.T) {
 			defer close(over)
 			b.ServeHTTP(httptest.NewRecorder(), r)
 		}()
-		if _, err := send.Write([]byte("{")); err != nil { // it has been read now
-			t.Fatal(err)
-		}
 		t.Cleanup(func() { send.Close(); <-over })
+		begun := make(chan error, 1)
+		go func() {
+			_, err := send.Write([]byte("{"))
+			begun <- err
+		}()
+		select {
+		case err := <-begun: // it has been read now
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("the body is not read")
+		}
 	}
 	answered := make(chan int, 1)
 	go func() {
