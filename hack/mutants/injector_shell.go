@@ -8,7 +8,7 @@ var aroundInjecting = []Mutant{
 		Promise: "Nobody who reaches the webhook's port can turn injection off by sending slowly.",
 		File:    "injector/webhook/handler.go",
 		Old:     "	text, status, err := body(w, r)\n",
-		New:     "	h.calls <- struct{}{}\n	defer func() { <-h.calls }()\n	text, status, err := body(w, r)\n",
+		New:     "	h.calls <- struct{}{}\n	text, status, err := body(w, r)\n	<-h.calls\n",
 		Package: "./injector/webhook",
 		Run:     "^TestWhoeverIsSlowToSendIsNotWaitedFor$",
 	},

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
 )
 
 func TestAnAddressWithMuchUnderWayWaitsForItself(t *testing.T) {
@@ -67,6 +69,13 @@ func TestABodyCountsForWhatItsHeaderSays(t *testing.T) {
 // The bodies are begun and not ended while the answer is awaited.
 func TestWhoeverIsSlowToSendIsNotWaitedFor(t *testing.T) {
 	b := newBench(t, policyOfTests)
+	b.log = logr.Discard() // several end at once
+	var ends []io.Closer
+	defer func() { // before what waits for them
+		for _, end := range ends {
+			end.Close()
+		}
+	}()
 	for range maxCalls + 1 {
 		sent, send := io.Pipe()
 		r := httptest.NewRequest(http.MethodPost, Path, sent)
@@ -76,7 +85,8 @@ func TestWhoeverIsSlowToSendIsNotWaitedFor(t *testing.T) {
 			defer close(over)
 			b.ServeHTTP(httptest.NewRecorder(), r)
 		}()
-		t.Cleanup(func() { send.Close(); <-over })
+		t.Cleanup(func() { <-over })
+		ends = append(ends, send)
 		begun := make(chan error, 1)
 		go func() {
 			_, err := send.Write([]byte("{"))
